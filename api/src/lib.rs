@@ -1,0 +1,1 @@
+//! Butler's custom resources and the pure domain behind them: no I/O, no client, no clock.

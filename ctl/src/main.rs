@@ -1,0 +1,3 @@
+//! What people type: Butler's command line.
+
+fn main() {}
