@@ -1,3 +1,42 @@
 //! What people type: Butler's command line.
 
-fn main() {}
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+
+mod crds;
+mod dev;
+mod failure;
+
+/// Hand out Kubernetes clusters as custom resources.
+#[derive(Debug, Parser)]
+#[command(name = "butlerctl", version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Write Butler's CustomResourceDefinitions, one file each.
+    Crds {
+        /// The directory to write to; files of kinds that are gone are removed from it.
+        #[arg(value_name = "DIR", default_value = "manifests/crds")]
+        directory: PathBuf,
+    },
+    /// Run a real Kubernetes control plane with Butler's kinds and a small sample platform on this machine.
+    Dev(dev::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result: Result<(), Failure> = match Arguments::parse().command {
+        Command::Crds { directory } => crds::write(&directory),
+        Command::Dev(arguments) => dev::run(arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,184 @@
+//! `butlerctl dev`: a real control plane with Butler's kinds and a sample platform, on this machine.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use butler_bench::{
+    binaries::{Binaries, Binary},
+    control_plane::{ControlPlane, Options},
+};
+use clap::{Args, Subcommand};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use self::instance::Instance;
+use crate::failure::Failure;
+
+mod detach;
+mod environment;
+mod instance;
+mod platform;
+mod stop;
+
+/// The programs a developer's control plane consists of, and those its user types.
+const PROGRAMS: [Binary; 5] = [
+    Binary::Etcd,
+    Binary::KubeApiserver,
+    Binary::KubeControllerManager,
+    Binary::Kubectl,
+    Binary::Helm,
+];
+
+/// `butlerctl dev`, with or without one of its subcommands.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    start: Start,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the lines that make a shell use the control plane: eval "$(butlerctl dev env --data-dir DIR)"
+    Env(DataDirectory),
+    /// Stop the control plane that runs in a data directory; its state stays.
+    Stop(DataDirectory),
+}
+
+#[derive(Args, Debug)]
+struct DataDirectory {
+    /// The data directory of the control plane.
+    #[arg(long, value_name = "DIR")]
+    data_dir: PathBuf,
+}
+
+/// How to start.
+#[derive(Args, Debug)]
+struct Start {
+    /// Keep the state in this directory between runs; without it, nothing is kept.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The API server's port on 127.0.0.1; without it, a free one.
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// Return when the control plane is ready; the last line printed is the path of its kubeconfig.
+    #[arg(long)]
+    detach: bool,
+    /// Write the kubeconfig's path to this file once everything is ready: how a detached start hears of it.
+    #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
+    announce: Option<PathBuf>,
+}
+
+/// Runs `butlerctl dev` and its subcommands.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    match arguments.command {
+        None => {
+            let runtime = tokio::runtime::Runtime::new()?;
+            let result = runtime.block_on(start(arguments.start));
+            // Not waiting for a build that was interrupted: it ends with this process.
+            runtime.shutdown_background();
+            result
+        }
+        Some(Command::Env(DataDirectory { data_dir })) => {
+            let binaries = Binaries::ensure(&PROGRAMS)?;
+            println!("{}", environment::exports(&data_dir, &binaries.directory()?)?);
+            Ok(())
+        }
+        Some(Command::Stop(DataDirectory { data_dir })) => stop::stop(&data_dir),
+    }
+}
+
+async fn start(start: Start) -> Result<(), Failure> {
+    let mut interrupt = Interrupt::listen()?;
+    let binaries = tokio::select! {
+        binaries = tokio::task::spawn_blocking(|| Binaries::ensure(&PROGRAMS)) => binaries??,
+        () = interrupt.received() => return Err(Failure::new("interrupted; nothing is left running")),
+    };
+    if start.detach {
+        return detach::start(&start, &mut interrupt).await;
+    }
+    tokio::select! {
+        ended = serve(&start, &binaries) => ended,
+        () = interrupt.received() => Ok(()),
+    }
+}
+
+/// Brings everything up and keeps it up until something ends unasked. Whoever stops polling this stops everything.
+async fn serve(start: &Start, binaries: &Binaries) -> Result<(), Failure> {
+    let mut options = Options::default();
+    if let Some(directory) = &start.data_dir {
+        options = options.data_directory(directory);
+    }
+    if let Some(port) = start.port {
+        options = options.api_port(port);
+    }
+    eprintln!("starting the control plane");
+    let control_plane = ControlPlane::start(options).await?;
+    let _instance = Instance::record(control_plane.data_directory())?;
+    eprintln!("installing Butler's kinds and the sample platform");
+    platform::install(&control_plane).await?;
+
+    match &start.announce {
+        Some(file) => announce(file, control_plane.kubeconfig())?,
+        None => println!("{}", welcome(&control_plane, &binaries.directory()?)),
+    }
+    loop {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        control_plane.check().await?;
+    }
+}
+
+/// Written aside and renamed, so that whoever waits for the file never reads half of it.
+fn announce(file: &Path, kubeconfig: &Path) -> io::Result<()> {
+    let aside = file.with_extension("part");
+    fs::write(&aside, kubeconfig.as_os_str().as_encoded_bytes())?;
+    fs::rename(aside, file)
+}
+
+fn welcome(control_plane: &ControlPlane, programs: &Path) -> String {
+    let kubeconfig = control_plane.kubeconfig().display();
+    let programs = programs.display();
+    format!(
+        "
+Butler's control plane is ready at {url}. In another terminal:
+
+  export KUBECONFIG={kubeconfig}
+  export PATH={programs}:$PATH
+
+Three things to try:
+
+  kubectl get butler -A                                           what the sample platform consists of
+  kubectl explain tenantcluster.spec                              what a cluster may say
+  kubectl apply -f manifests/samples/tenant-cluster.yaml          ask for a cluster
+
+Ctrl-C stops everything.",
+        url = control_plane.url(),
+    )
+}
+
+/// Ctrl-C or a request to terminate.
+#[derive(Debug)]
+struct Interrupt {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl Interrupt {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn received(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}

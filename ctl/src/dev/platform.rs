@@ -1,0 +1,33 @@
+//! What a newcomer finds on the control plane: Butler's kinds, and a small platform that uses them.
+
+use std::fs;
+
+use butler_bench::control_plane::ControlPlane;
+
+use crate::failure::Failure;
+
+/// Namespaces first: the others live in them.
+const SAMPLES: [&str; 5] = [
+    include_str!("../../../manifests/samples/platform/namespaces.yaml"),
+    include_str!("../../../manifests/samples/platform/butler-config.yaml"),
+    include_str!("../../../manifests/samples/platform/teams.yaml"),
+    include_str!("../../../manifests/samples/platform/provider-config.yaml"),
+    include_str!("../../../manifests/samples/platform/addon-definitions.yaml"),
+];
+
+/// Says in a kept data directory that the samples were applied: what a user has changed or deleted since stays so.
+const APPLIED: &str = "sample-platform-applied";
+
+/// Installs the kinds as this binary knows them, and on a fresh control plane the sample platform.
+pub(super) async fn install(control_plane: &ControlPlane) -> Result<(), Failure> {
+    control_plane.install_crds(&butler_api::crd::all()).await?;
+    let applied = control_plane.data_directory().join(APPLIED);
+    if applied.exists() {
+        return Ok(());
+    }
+    for sample in SAMPLES {
+        control_plane.apply(sample).await?;
+    }
+    fs::write(&applied, "")?;
+    Ok(())
+}
