@@ -90,11 +90,12 @@ pub struct Binaries {
 }
 
 impl Binaries {
-    /// Finds the wanted programs, or builds them, which takes minutes the first time; says so on standard error.
+    /// Finds the wanted programs, or builds them, which takes minutes the first time; says so on standard
+    /// error.
     ///
     /// What the directory `KUBEBUILDER_ASSETS` has is used from there. The rest is taken from the cache in
-    /// `BUTLER_CACHE_DIR`, or `butler` in the user's cache directory, and built with `go` if it is not there yet.
-    /// Any number of processes and threads may do this at once: each program is built by one of them.
+    /// `BUTLER_CACHE_DIR`, or `butler` in the user's cache directory, and built with `go` if it is not there
+    /// yet. Any number of processes and threads may do this at once: each program is built by one of them.
     pub fn ensure(wanted: &[Binary]) -> Result<Self, BinariesError> {
         Self::ensure_with_progress(wanted, &mut Progress::to_stderr())
     }
@@ -134,7 +135,8 @@ impl Binaries {
     /// A directory for `PATH` that has all programs that were asked for, by their names.
     pub fn directory(&self) -> Result<PathBuf, BinariesError> {
         let parents: BTreeSet<_> = self.paths.values().filter_map(|path| path.parent()).collect();
-        // Everything from KUBEBUILDER_ASSETS: that is such a directory already, and the cache stays untouched.
+        // Everything from KUBEBUILDER_ASSETS: that is such a directory already, and the cache stays
+        // untouched.
         if let (Some(only), 1) = (parents.first(), parents.len()) {
             return Ok(only.to_path_buf());
         }
@@ -161,8 +163,8 @@ impl Binaries {
         Ok(directory)
     }
 
-    /// Cluster API's CRDs and webhook registrations, of the same version as its managers. Without the managers this
-    /// may still have to fetch that one Go module.
+    /// Cluster API's CRDs and webhook registrations, of the same version as its managers. Without the
+    /// managers this may still have to fetch that one Go module.
     pub fn cluster_api_manifests(&self) -> Result<ClusterApiManifests, BinariesError> {
         let cache = self.settings.cache()?;
         let recipe = Recipe::cluster_api_manifests();
@@ -180,8 +182,8 @@ impl Binaries {
     }
 }
 
-/// The files of Cluster API's Go module that install it, as its authors wrote them: CRDs without conversion, webhooks
-/// that call a Service.
+/// The files of Cluster API's Go module that install it, as its authors wrote them: CRDs without conversion,
+/// webhooks that call a Service.
 #[derive(Debug, Clone)]
 pub struct ClusterApiManifests {
     /// The directory of the CRDs of clusters, machines and their kin.
@@ -194,4 +196,43 @@ pub struct ClusterApiManifests {
     pub core_webhooks: PathBuf,
     /// The file with the webhook configurations of the bootstrap manager.
     pub bootstrap_webhooks: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binaries(cache: &Path, paths: &[(Binary, &str)]) -> Binaries {
+        let cache = cache.as_os_str().to_owned();
+        let settings = Settings::from_variables(|name| (name == "BUTLER_CACHE_DIR").then(|| cache.clone()));
+        Binaries { settings, paths: paths.iter().map(|(binary, path)| (*binary, path.into())).collect() }
+    }
+
+    #[test]
+    fn a_directory_for_path_has_every_program_by_its_name() {
+        let cache = tempfile::tempdir().unwrap();
+        let binaries = binaries(cache.path(), &[(Binary::Kubectl, "/a/kubectl"), (Binary::Helm, "/b/helm")]);
+        let directory = binaries.directory().unwrap();
+        assert_eq!(fs::read_link(directory.join("kubectl")).unwrap(), Path::new("/a/kubectl"));
+        assert_eq!(fs::read_link(directory.join("helm")).unwrap(), Path::new("/b/helm"));
+        assert_eq!(binaries.directory().unwrap(), directory, "a second call finds it made");
+    }
+
+    #[test]
+    fn programs_that_share_a_directory_need_no_other() {
+        let cache = tempfile::tempdir().unwrap();
+        let binaries = binaries(cache.path(), &[(Binary::Kubectl, "/a/kubectl"), (Binary::Helm, "/a/helm")]);
+        assert_eq!(binaries.directory().unwrap(), Path::new("/a"));
+        assert_eq!(fs::read_dir(cache.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_program_that_was_not_asked_for_is_named() {
+        let binaries = binaries(Path::new("/cache"), &[(Binary::Kubectl, "/a/kubectl")]);
+        assert_eq!(binaries.path(Binary::Kubectl).unwrap(), Path::new("/a/kubectl"));
+        assert_eq!(
+            binaries.path(Binary::Helm).unwrap_err().to_string(),
+            "`helm` is not among the programs that were asked for: add it to the list given to `Binaries::ensure`"
+        );
+    }
 }

@@ -1,4 +1,5 @@
-//! Finds or builds programs of the bench and prints where they are: fills the cache before tests, in CI for example.
+//! Finds or builds programs of the bench and prints where they are: fills the cache before tests, in CI for
+//! example.
 //!
 //! `bench-binaries` prepares all programs, `bench-binaries etcd kubectl` only these.
 

@@ -26,7 +26,8 @@ impl<'a> Assets<'a> {
     /// The program's path, or nothing if the directory does not have it.
     pub(super) fn find(&self, binary: Binary) -> Result<Option<PathBuf>, BinariesError> {
         let path = self.directory.join(binary.name());
-        // Asking the link itself: one that points nowhere was meant to provide the program, so it is a mistake.
+        // Asking the link itself: one that points nowhere was meant to provide the program, so it is a
+        // mistake.
         if fs::symlink_metadata(&path).is_err() {
             Ok(None)
         } else if is_executable(&path) {

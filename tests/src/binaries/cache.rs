@@ -1,9 +1,9 @@
 //! The cache directory: one directory per recipe, which is either absent or complete.
 //!
 //! ```text
-//! etcd-3.6.14-linux-amd64-0123456789ab/                 finished, verified before use, never changed
-//! etcd-3.6.14-linux-amd64-0123456789ab.lock             held by whoever is making it; stays, because removing it is a race
-//! etcd-3.6.14-linux-amd64-0123456789ab.making-4711/     being made by process 4711, or left by it when it was killed
+//! etcd-3.6.14-linux-amd64-0123456789ab/              finished, verified before use, never changed
+//! etcd-3.6.14-linux-amd64-0123456789ab.lock          held by whoever makes it; stays, as removing it is a race
+//! etcd-3.6.14-linux-amd64-0123456789ab.making-4711/  being made by process 4711, or left when it was killed
 //! ```
 
 use std::{
@@ -64,8 +64,8 @@ impl<'a> Cache<'a> {
         }
     }
 
-    /// Removes what killed runs left and starts an empty workplace. The lock is asked for because without it the
-    /// "left" could be somebody's work.
+    /// Removes what killed runs left and starts an empty workplace. The lock is asked for because without it
+    /// the "left" could be somebody's work.
     pub(super) fn stage(&self, key: &str, _lock: &Lock) -> Result<Stage, BinariesError> {
         let prefix = format!("{key}.making-");
         let unreadable = |source| BinariesError::cache("read", self.root, source);

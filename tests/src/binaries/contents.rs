@@ -25,8 +25,8 @@ struct Entry {
     sha256: String,
 }
 
-/// Records every file below `directory`, and returns only when all of it is on the disk: the rename that follows
-/// must not be able to outlive a power cut that the content did not.
+/// Records every file below `directory`, and returns only when all of it is on the disk: the rename that
+/// follows must not be able to outlive a power cut that the content did not.
 pub(super) fn record(directory: &Path) -> Result<(), BinariesError> {
     let mut files = Vec::new();
     collect(directory, directory, &mut files)?;
@@ -66,7 +66,8 @@ pub(super) fn sync(path: &Path) -> Result<(), BinariesError> {
 }
 
 /// Checks that every recorded file is there, with the recorded size and hash. What differs is never rebuilt
-/// silently: a file that changed by itself is a sign of a failing disk or of somebody's hand, and people want to know.
+/// silently: a file that changed by itself is a sign of a failing disk or of somebody's hand, and people want
+/// to know.
 pub(super) fn verify(directory: &Path) -> Result<(), BinariesError> {
     let damaged = |file: &Path, finding: String| BinariesError::Damaged {
         file: file.to_owned(),

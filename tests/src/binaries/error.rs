@@ -10,7 +10,8 @@ use std::{
 pub enum BinariesError {
     /// A program was used that was not asked for: a mistake in the calling code.
     #[error(
-        "`{name}` is not among the programs that were asked for: add it to the list given to `Binaries::ensure`"
+        "`{name}` is not among the programs that were asked for: \
+         add it to the list given to `Binaries::ensure`"
     )]
     NotAskedFor {
         /// The program's name.
@@ -55,14 +56,20 @@ pub enum BinariesError {
     },
 
     /// `KUBEBUILDER_ASSETS` does not name a directory.
-    #[error("KUBEBUILDER_ASSETS is `{}`, which is not a directory: correct it, or unset it to build the programs", path.display())]
+    #[error(
+        "KUBEBUILDER_ASSETS is `{}`, which is not a directory: correct it, or unset it to build the programs",
+        path.display()
+    )]
     AssetsNotADirectory {
         /// The variable's value.
         path: PathBuf,
     },
 
     /// A program of `KUBEBUILDER_ASSETS` cannot be executed.
-    #[error("`{}` of KUBEBUILDER_ASSETS is not an executable file: make it one, or remove it to have it built", path.display())]
+    #[error(
+        "`{}` of KUBEBUILDER_ASSETS is not an executable file: make it one, or remove it to have it built",
+        path.display()
+    )]
     AssetNotExecutable {
         /// The file.
         path: PathBuf,
@@ -81,7 +88,10 @@ pub enum BinariesError {
     },
 
     /// The Go on PATH is too old.
-    #[error("`{}` is Go {found} and {missing} must be built with Go {needed} or newer: install that", program.display())]
+    #[error(
+        "`{}` is Go {found} and {missing} must be built with Go {needed} or newer: install that",
+        program.display()
+    )]
     GoTooOld {
         /// The program that was found.
         program: PathBuf,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    ffi::{OsStr, OsString},
+    ffi::OsStr,
     io::{BufRead as _, BufReader, Read},
     path::{Path, PathBuf},
     process::Command,
@@ -20,7 +20,8 @@ use super::{
     spawn::spawn_go,
 };
 
-/// How much of a failed command's output a person is shown: a compiler's first errors fit, a screen is not filled.
+/// How much of a failed command's output a person is shown: a compiler's first errors fit, a screen is not
+/// filled.
 const LAST_LINES: usize = 20;
 
 /// How often a waiting person sees that something is alive.
@@ -69,8 +70,8 @@ impl Go {
         Ok(Self { program, version, flags, has_own_temporary_directory: !environment.gotmpdir.is_empty() })
     }
 
-    /// Runs a command to its end and returns what it printed on standard output. `temporary` is where it may keep
-    /// its work, so that a killed command leaves nothing elsewhere; `tick` is called every second.
+    /// Runs a command to its end and returns what it printed on standard output. `temporary` is where it may
+    /// keep its work, so that a killed command leaves nothing elsewhere; `tick` is called every second.
     pub(super) fn run<S: AsRef<OsStr>>(
         &self,
         doing: &str,
@@ -114,8 +115,8 @@ impl Go {
     }
 }
 
-/// The settings that decide which sources are built, which therefore are ours and not the user's: no other toolchain
-/// is fetched, and neither a workspace file above the cache nor an old module mode applies.
+/// The settings that decide which sources are built, which therefore are ours and not the user's: no other
+/// toolchain is fetched, and neither a workspace file above the cache nor an old module mode applies.
 fn isolate(command: &mut Command) {
     command.env("GOTOOLCHAIN", "local").env("GOWORK", "off").env("GO111MODULE", "on");
 }
@@ -182,16 +183,6 @@ fn last_lines(stream: Option<impl Read>, reading: mpsc::Sender<()>) -> String {
     }
     drop(reading);
     Vec::from(lines).join("\n")
-}
-
-/// `go build` for one program.
-pub(super) fn build_arguments(output: &Path, package: &str, linker_flags: &str) -> Vec<OsString> {
-    // -trimpath and -buildvcs=false keep this machine's paths and any repository around the cache out of the program.
-    let mut arguments: Vec<OsString> =
-        ["build", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags, "-o"].map(OsString::from).into();
-    arguments.push(output.into());
-    arguments.push(package.into());
-    arguments
 }
 
 #[cfg(test)]

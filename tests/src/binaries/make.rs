@@ -14,16 +14,17 @@ use super::{
     cache::{Cache, Stage},
     contents,
     error::BinariesError,
-    go::{Go, build_arguments, release},
+    go::{Go, release},
     progress::{Elapsed, Progress},
-    recipe::{Product, Recipe},
+    recipe::{Product, Recipe, build_arguments},
 };
 
-/// The directories this process has verified. Held for the whole of [`make`], so that the tests of one process do not
-/// see each other as "another run".
+/// The directories this process has verified. Held for the whole of [`make`], so that the tests of one
+/// process do not see each other as "another run".
 static VERIFIED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
 
-/// Returns when the cache has the product of every recipe, verified. `search_path` is where `go` is looked for.
+/// Returns when the cache has the product of every recipe, verified. `search_path` is where `go` is looked
+/// for.
 pub(super) fn make(
     cache: Cache<'_>,
     recipes: &[Recipe],
@@ -131,7 +132,8 @@ impl Kitchen<'_> {
     }
 }
 
-/// Copies a file, or a folder of files, with permissions of our own: those of Go's module cache forbid writing.
+/// Copies a file, or a folder of files, with permissions of our own: those of Go's module cache forbid
+/// writing.
 fn copy(source: &Path, target: &Path) -> Result<(), BinariesError> {
     let failed = |path: &Path| {
         let path = path.to_owned();
@@ -152,8 +154,8 @@ fn copy(source: &Path, target: &Path) -> Result<(), BinariesError> {
     fs::write(target, text).map_err(failed(target))
 }
 
-/// Verifies what this process has not verified yet, all at once: hashing a hundred megabytes after another would be
-/// the longest part of starting the bench.
+/// Verifies what this process has not verified yet, all at once: hashing a hundred megabytes after another
+/// would be the longest part of starting the bench.
 fn verify(directories: &[PathBuf], verified: &mut BTreeSet<PathBuf>) -> Result<(), BinariesError> {
     let unverified: Vec<&PathBuf> = directories.iter().filter(|path| !verified.contains(*path)).collect();
     let findings: Vec<_> = thread::scope(|scope| {
@@ -165,4 +167,36 @@ fn verify(directories: &[PathBuf], verified: &mut BTreeSet<PathBuf>) -> Result<(
         verified.insert(path.clone());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cluster_api_manifests_come_out_of_its_go_module() {
+        let root = tempfile::tempdir().unwrap();
+        let cache = Cache::new(root.path());
+        let recipe = Recipe::cluster_api_manifests();
+        let directory = cache.directory(&recipe.key());
+        let search_path = std::env::var_os("PATH").unwrap();
+        let mut progress = Progress::to_writer(Box::new(io::sink()));
+        make(cache, &[recipe], &search_path, &mut progress).unwrap();
+        for (file, kind) in [
+            ("config/crd/bases/cluster.x-k8s.io_clusters.yaml", "kind: CustomResourceDefinition"),
+            (
+                "bootstrap/kubeadm/config/crd/bases/bootstrap.cluster.x-k8s.io_kubeadmconfigs.yaml",
+                "kind: KubeadmConfig",
+            ),
+            (
+                "controlplane/kubeadm/config/crd/bases/controlplane.cluster.x-k8s.io_kubeadmcontrolplanes.yaml",
+                "kind: KubeadmControlPlane",
+            ),
+            ("config/webhook/manifests.yaml", "kind: ValidatingWebhookConfiguration"),
+            ("bootstrap/kubeadm/config/webhook/manifests.yaml", "kind: ValidatingWebhookConfiguration"),
+        ] {
+            let text = fs::read_to_string(directory.join(file)).unwrap();
+            assert!(text.contains(kind), "`{file}` has no `{kind}`");
+        }
+    }
 }

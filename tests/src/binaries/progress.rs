@@ -1,4 +1,5 @@
-//! What a person sees during a first run, which takes minutes: what will happen, what is happening, what comes next.
+//! What a person sees during a first run, which takes minutes: what will happen, what is happening, what
+//! comes next.
 
 use std::{
     fmt,
@@ -61,9 +62,9 @@ impl Progress {
     pub(super) fn plan(&mut self, labels: &[String], place: &Path, go_version: &str) {
         (self.total, self.current) = (labels.len(), 0);
         self.say(&format!(
-            "building once with Go {go_version} what is not in {} yet, {} in all: {}\n",
-            place.display(),
+            "{} not in {} yet, built once with Go {go_version}, which takes minutes:\n  {}\n",
             labels.len(),
+            place.display(),
             labels.join(", ")
         ));
     }
@@ -172,7 +173,7 @@ mod tests {
     fn a_log_gets_a_line_at_the_start_every_thirty_seconds_and_at_the_end() {
         assert_eq!(
             said(false, 1..=72),
-            "building once with Go 1.26.8 what is not in /cache yet, 2 in all: etcd 3.6.14, helm 4.3.1\n\
+            "2 not in /cache yet, built once with Go 1.26.8, which takes minutes:\n  etcd 3.6.14, helm 4.3.1\n\
              [1/2] building etcd 3.6.14 …; next helm 4.3.1\n\
              [1/2] building etcd 3.6.14 … 30s; next helm 4.3.1\n\
              [1/2] building etcd 3.6.14 … 1m00s; next helm 4.3.1\n\
@@ -183,7 +184,7 @@ mod tests {
     #[test]
     fn a_terminal_gets_one_line_that_is_rewritten() {
         let said = said(true, 1..=2);
-        let (_, steps) = said.split_once('\n').unwrap();
+        let (_, steps) = said.split_once("helm 4.3.1\n").unwrap();
         assert_eq!(
             steps,
             "\r\x1b[K[1/2] building etcd 3.6.14 …; next helm 4.3.1\

@@ -1,4 +1,7 @@
-//! What to make and how: everything that decides the bytes of a product, and the cache key that follows from it.
+//! What to make and how: everything that decides the bytes of a product, and the cache key that follows from
+//! it.
+
+use std::{ffi::OsString, path::Path};
 
 use super::{
     Binary,
@@ -31,7 +34,8 @@ pub(super) const CLUSTER_API_FILES: [&str; 5] = [
     "bootstrap/kubeadm/config/webhook/manifests.yaml",
 ];
 
-/// Counts changes of the code that builds, which no other input of the key would show.
+/// Counts changes of how we build (the environment of `go`, the layout of a product) that no other input
+/// would show.
 const FORMAT: &str = "1";
 
 impl Recipe {
@@ -67,8 +71,8 @@ impl Recipe {
         format!("{} {}", self.name, self.module.version())
     }
 
-    /// The name of the product's directory. Whatever changes the product changes the key, so a cache shared by
-    /// two checkouts holds both of their products and neither sees the other's.
+    /// The name of the product's directory. Whatever changes the product changes the key, so a cache shared
+    /// by two checkouts holds both of their products and neither sees the other's.
     pub(super) fn key(&self) -> String {
         let mut hash = Sha256::new();
         hash.field(FORMAT);
@@ -76,9 +80,9 @@ impl Recipe {
         hash.field(self.module.go_sum);
         match &self.product {
             Product::Program { package, linker_flags } => {
-                hash.field("program");
-                hash.field(package);
-                hash.field(linker_flags);
+                for argument in build_arguments(Path::new("program"), package, linker_flags) {
+                    hash.field(&argument.to_string_lossy());
+                }
             }
             Product::Files { paths } => {
                 hash.field("files");
@@ -93,8 +97,19 @@ impl Recipe {
     }
 }
 
-/// The linker's `-X` values. Without them Kubernetes calls itself v0.0.0-master, which Cluster API and Helm charts
-/// with a `kubeVersion` refuse.
+/// The arguments with which `go` builds one program.
+pub(super) fn build_arguments(output: &Path, package: &str, linker_flags: &str) -> Vec<OsString> {
+    // -trimpath and -buildvcs=false keep this machine's paths and any repository around the cache out of the
+    // program.
+    let mut arguments: Vec<OsString> =
+        ["build", "-trimpath", "-buildvcs=false", "-ldflags", linker_flags, "-o"].map(OsString::from).into();
+    arguments.push(output.into());
+    arguments.push(package.into());
+    arguments
+}
+
+/// The linker's `-X` values. Without them Kubernetes calls itself v0.0.0-master, which Cluster API and Helm
+/// charts with a `kubeVersion` refuse.
 fn stamps(binary: Binary, version: &str) -> Vec<String> {
     match binary {
         Binary::Etcd => Vec::new(),

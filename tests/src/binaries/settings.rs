@@ -10,7 +10,8 @@ use super::{cache::Cache, error::BinariesError};
 /// The environment, read once at the door: nothing below this asks for a variable.
 #[derive(Debug, Clone)]
 pub(super) struct Settings {
-    /// Where products are kept; none if no variable says where, which only matters once something must be kept.
+    /// Where products are kept; none if no variable says where, which only matters once something must be
+    /// kept.
     cache: Option<PathBuf>,
     /// `KUBEBUILDER_ASSETS`.
     pub(super) assets: Option<PathBuf>,
@@ -23,7 +24,7 @@ impl Settings {
         Self::from_variables(|name| std::env::var_os(name))
     }
 
-    fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
+    pub(super) fn from_variables(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         // Everybody's habit: an empty variable is an unset one.
         let directory = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let cache = directory("BUTLER_CACHE_DIR")

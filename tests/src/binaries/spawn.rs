@@ -8,9 +8,9 @@ use std::{
     process::{Child, ChildStdin, Command, ExitStatus, Stdio},
 };
 
-/// Runs `"$@"` beside a watcher that reads a pipe whose other end only we hold. The kernel closes our end however
-/// we die, the watcher then sees the end of the pipe, and kills its whole process group: `go` and every compiler it
-/// started. The job gets neither the pipe nor our terminal's standard input.
+/// Runs `"$@"` beside a watcher that reads a pipe whose other end only we hold. The kernel closes our end
+/// however we die, the watcher then sees the end of the pipe, and kills its whole process group: `go` and
+/// every compiler it started. The job gets neither the pipe nor our terminal's standard input.
 const SCRIPT: &str = r#"
 exec 3<&0
 "$@" 3<&- </dev/null & job=$!
