@@ -232,7 +232,8 @@ mod tests {
         assert_eq!(binaries.path(Binary::Kubectl).unwrap(), Path::new("/a/kubectl"));
         assert_eq!(
             binaries.path(Binary::Helm).unwrap_err().to_string(),
-            "`helm` is not among the programs that were asked for: add it to the list given to `Binaries::ensure`"
+            "`helm` is not among the programs that were asked for: \
+             add it to the list given to `Binaries::ensure`"
         );
     }
 }

@@ -101,9 +101,9 @@ fn make_one(
         }
         Product::Files { paths } => {
             let module = recipe.module.requirement;
-            let doing = format!("copying {label}");
-            kitchen.go(&doing, next, &["mod", "download", module])?;
-            let source = kitchen.go(&doing, next, &["list", "-m", "-f", "{{.Dir}}", module])?;
+            kitchen.go(&format!("downloading the sources of {label}"), None, &["mod", "download", module])?;
+            let find = ["list", "-m", "-f", "{{.Dir}}", module];
+            let source = kitchen.go(&format!("copying {label}"), next, &find)?;
             for path in *paths {
                 copy(&Path::new(source.trim()).join(path), &stage.product().join(path))?;
             }
