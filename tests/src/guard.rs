@@ -207,3 +207,14 @@ pub fn tail(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
 }
+
+/// The command lines of all processes of this machine that mention `mark`, for tests that look for survivors. Reads
+/// `/proc`, so it finds nothing on systems without one.
+pub fn mentioning(mark: &str) -> Vec<String> {
+    let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let lines = processes.flatten().filter_map(|process| {
+        let bytes = std::fs::read(process.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+    });
+    lines.filter(|line| line.contains(mark)).collect()
+}
