@@ -17,7 +17,6 @@ mod make;
 mod progress;
 mod recipe;
 mod settings;
-mod spawn;
 
 use assets::Assets;
 use checksum::Sha256;

@@ -17,8 +17,8 @@ use super::{
     assets::is_executable,
     error::BinariesError,
     recipe::{go_arch, go_os},
-    spawn::spawn_go,
 };
+use crate::guard::{Held, Streams};
 
 /// How much of a failed command's output a person is shown: a compiler's first errors fit, a screen is not
 /// filled.
@@ -81,16 +81,17 @@ impl Go {
         mut tick: impl FnMut(),
     ) -> Result<String, BinariesError> {
         let unusable = |error: std::io::Error| self.unusable(error.to_string());
-        let prepare = |command: &mut Command| {
-            isolate(command);
-            command.env("CGO_ENABLED", "0").env("GOOS", go_os()).env("GOARCH", go_arch());
-            command.env("GOFLAGS", &self.flags);
-            if !self.has_own_temporary_directory {
-                command.env("GOTMPDIR", temporary);
-            }
-        };
-        let mut child = spawn_go(&self.program, arguments, directory, prepare).map_err(unusable)?;
-        let (stdout, stderr) = (child.child.stdout.take(), child.child.stderr.take());
+        let mut command = Command::new(&self.program);
+        command.args(arguments).current_dir(directory);
+        isolate(&mut command);
+        command.env("CGO_ENABLED", "0").env("GOOS", go_os()).env("GOARCH", go_arch());
+        command.env("GOFLAGS", &self.flags);
+        if !self.has_own_temporary_directory {
+            command.env("GOTMPDIR", temporary);
+        }
+        // Held, so that a first run that is killed does not leave compilers running.
+        let mut go = Held::start(&command, Streams::piped()).map_err(unusable)?;
+        let (stdout, stderr) = (go.take_output(), go.take_errors());
         let (stdout, stderr) = thread::scope(|scope| {
             // Nothing is ever sent: the channel closes when both readers have seen the end.
             let (reading, closed) = mpsc::channel::<()>();
@@ -102,7 +103,7 @@ impl Go {
             }
             (stdout.join().unwrap_or_default(), stderr.join().unwrap_or_default())
         });
-        let status = child.wait().map_err(unusable)?;
+        let status = go.wait().map_err(unusable)?;
         if status.success() {
             return Ok(stdout);
         }
