@@ -2,5 +2,13 @@
 
 mod excerpt;
 
+/// What a controller says about an object.
+pub mod condition;
+/// Operating systems of workers.
+pub mod operating_system;
 /// Amounts of cpu, memory and disk.
 pub mod quantity;
+/// Roles in a team.
+pub mod role;
+/// Kubernetes versions.
+pub mod version;
