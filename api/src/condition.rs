@@ -177,12 +177,17 @@ pub fn status(conditions: &[Condition], condition: &str) -> Option<ConditionStat
 
 /// Whether two lists say the same, whatever the times in them and their order: if so, there is nothing to write.
 pub fn equal_ignoring_time(left: &[Condition], right: &[Condition]) -> bool {
-    let untimed = |condition: &Condition| Condition {
-        last_transition_time: Time(Timestamp::UNIX_EPOCH),
-        ..condition.clone()
-    };
-    left.len() == right.len()
-        && left.iter().all(|one| get(right, &one.type_).is_some_and(|other| untimed(one) == untimed(other)))
+    left.len() == right.len() && says_all_of(left, right) && says_all_of(right, left)
+}
+
+fn says_all_of(one: &[Condition], other: &[Condition]) -> bool {
+    other.iter().all(|wanted| {
+        get(one, &wanted.type_).is_some_and(|present| {
+            let present =
+                Condition { last_transition_time: wanted.last_transition_time.clone(), ..present.clone() };
+            present == *wanted
+        })
+    })
 }
 
 /// One statement about several conditions: `summary` (usually [`READY`]) holds when all of `required` hold.

@@ -6,6 +6,8 @@ mod excerpt;
 pub mod condition;
 /// Operating systems of workers.
 pub mod operating_system;
+/// The phase of a TenantCluster.
+pub mod phase;
 /// Amounts of cpu, memory and disk.
 pub mod quantity;
 /// Roles in a team.
