@@ -2,6 +2,8 @@
 
 mod excerpt;
 
+/// Networks and ranges of addresses.
+pub mod address;
 /// What a controller says about an object.
 pub mod condition;
 /// Operating systems of workers.
