@@ -1,18 +1,12 @@
 //! Butler's custom resources and the pure domain behind them: no I/O, no client, no clock.
 
-mod excerpt;
-
-/// Networks and ranges of addresses.
 pub mod address;
-/// What a controller says about an object.
 pub mod condition;
-/// Operating systems of workers.
+mod excerpt;
+pub mod names;
 pub mod operating_system;
-/// The phase of a TenantCluster.
 pub mod phase;
-/// Amounts of cpu, memory and disk.
 pub mod quantity;
-/// Roles in a team.
+pub mod quota;
 pub mod role;
-/// Kubernetes versions.
 pub mod version;
