@@ -1,52 +1,42 @@
 //! Butler's custom resources and the pure domain behind them: no I/O, no client, no clock.
 
-/// An entry of the addon catalogue.
+// The kinds.
 pub mod addon_definition;
-/// The settings of the whole platform.
 pub mod butler_config;
-/// What users may choose when they create a cluster.
 pub mod cluster_creation_policy;
-/// Two spellings of one setting that disagree.
-pub mod contradiction;
-/// Processor time and memory of the control plane's components.
-pub mod control_plane_resources;
-/// The CustomResourceDefinitions of all kinds.
-pub mod crd;
-/// How a tenant's API server is reached from outside.
-pub mod exposure;
-/// A Helm release as status reports it.
-pub mod helm_release;
-/// Values handed to a Helm chart untouched.
-pub mod helm_values;
-/// Addresses that one cluster holds.
 pub mod ip_allocation;
-/// Label, annotation and finalizer keys.
-pub mod labels;
-/// An addon of the management cluster itself.
 pub mod management_addon;
-/// Addresses that clusters share.
 pub mod network_pool;
-/// Operating systems of workers.
-pub mod operating_system;
-/// The phase of a TenantCluster.
-pub mod phase;
-/// A place where worker machines can run.
 pub mod provider_config;
-/// Amounts of cpu, memory and disk.
-pub mod quantity;
-/// How one object names another.
-pub mod reference;
-/// Roles in a team.
-pub mod role;
-/// People who share clusters, and what they may use.
 pub mod team;
-/// One more addon in a running cluster.
 pub mod tenant_addon;
-/// One Kubernetes cluster, handed to a team.
 pub mod tenant_cluster;
-/// A person known to the platform.
 pub mod user;
 
+// What several kinds are made of.
+pub mod contradiction;
+pub mod control_plane_resources;
+pub mod exposure;
+pub mod helm_release;
+pub mod helm_values;
+pub mod labels;
+pub mod reference;
+
+// What the values mean.
+pub mod address;
+pub mod condition;
+pub mod names;
+pub mod operating_system;
+pub mod phase;
+pub mod quantity;
+pub mod quota;
+pub mod role;
+pub mod version;
+
+// How the kinds are told to an API server.
+pub mod crd;
+
+mod excerpt;
 mod schema;
 mod wire;
 
