@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use self::instance::Instance;
-use crate::failure::Failure;
+use crate::{failure::Failure, print};
 
 mod detach;
 mod environment;
@@ -23,13 +23,8 @@ mod platform;
 mod stop;
 
 /// The programs a developer's control plane consists of, and those its user types.
-const PROGRAMS: [Binary; 5] = [
-    Binary::Etcd,
-    Binary::KubeApiserver,
-    Binary::KubeControllerManager,
-    Binary::Kubectl,
-    Binary::Helm,
-];
+const PROGRAMS: [Binary; 5] =
+    [Binary::Etcd, Binary::KubeApiserver, Binary::KubeControllerManager, Binary::Kubectl, Binary::Helm];
 
 /// `butlerctl dev`, with or without one of its subcommands.
 #[derive(Args, Debug)]
@@ -85,8 +80,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         }
         Some(Command::Env(DataDirectory { data_dir })) => {
             let binaries = Binaries::ensure(&PROGRAMS)?;
-            println!("{}", environment::exports(&data_dir, &binaries.directory()?)?);
-            Ok(())
+            print::line(environment::exports(&data_dir, &binaries.directory()?)?)
         }
         Some(Command::Stop(DataDirectory { data_dir })) => stop::stop(&data_dir),
     }
@@ -124,7 +118,7 @@ async fn serve(start: &Start, binaries: &Binaries) -> Result<(), Failure> {
 
     match &start.announce {
         Some(file) => announce(file, control_plane.kubeconfig())?,
-        None => println!("{}", welcome(&control_plane, &binaries.directory()?)),
+        None => print::line(welcome(&control_plane, &binaries.directory()?))?,
     }
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -169,10 +163,7 @@ struct Interrupt {
 
 impl Interrupt {
     fn listen() -> io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
     async fn received(&mut self) {

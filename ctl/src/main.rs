@@ -9,6 +9,7 @@ use crate::failure::Failure;
 mod crds;
 mod dev;
 mod failure;
+mod print;
 
 /// Hand out Kubernetes clusters as custom resources.
 #[derive(Debug, Parser)]

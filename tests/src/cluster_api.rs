@@ -216,12 +216,14 @@ fn read<K>(path: &Path) -> Result<Vec<K>, ControlPlaneError>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
-    let failed = |error: String| ControlPlaneError::Manifest { reason: format!("`{}`: {error}", path.display()) };
+    let failed =
+        |error: String| ControlPlaneError::Manifest { reason: format!("`{}`: {error}", path.display()) };
     let text = fs::read_to_string(path).map_err(ControlPlaneError::file(path))?;
     let documents: Vec<serde_json::Value> =
         serde_saphyr::from_multiple(&text).map_err(|error| failed(error.to_string()))?;
     let kind = K::kind(&());
-    let ours = documents.into_iter().filter(|document| document.get("kind").is_some_and(|name| *name == *kind));
+    let ours =
+        documents.into_iter().filter(|document| document.get("kind").is_some_and(|name| *name == *kind));
     ours.map(serde_json::from_value).collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))
 }
 

@@ -69,7 +69,8 @@ impl ControlPlane {
             None => DataDirectory::temporary()?,
             Some(path) => DataDirectory::kept(path, &kubernetes_version(&programs.api_server).await?)?,
         });
-        let etcd = |directory: &Arc<DataDirectory>| Etcd::start(&programs.etcd, directory.clone()).map(Arc::new);
+        let etcd =
+            |directory: &Arc<DataDirectory>| Etcd::start(&programs.etcd, directory.clone()).map(Arc::new);
         bring_up(&programs, &options, &directory, "/registry", etcd).await
     }
 
@@ -202,7 +203,13 @@ async fn bring_up(
             None => ports::free_port().ok_or(ControlPlaneError::NoFreePort)?,
         };
         let url = format!("https://127.0.0.1:{port}");
-        kubeconfig::write(&kubeconfig, &url, pki.cluster().certificate(), "kubernetes-admin", &administrator)?;
+        kubeconfig::write(
+            &kubeconfig,
+            &url,
+            pki.cluster().certificate(),
+            "kubernetes-admin",
+            &administrator,
+        )?;
         let client = kubeconfig::client(&kubeconfig).await?;
 
         let etcd = etcd(directory)?;

@@ -13,7 +13,7 @@ use std::{
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Interrupt, Start};
-use crate::failure::Failure;
+use crate::{failure::Failure, print};
 
 /// Starts the process, waits until it is ready, and prints the path of its kubeconfig.
 pub(super) async fn start(start: &Start, interrupt: &mut Interrupt) -> Result<(), Failure> {
@@ -24,8 +24,7 @@ pub(super) async fn start(start: &Start, interrupt: &mut Interrupt) -> Result<()
     let mut child = spawn(start, &announcement, &log)?;
     loop {
         if let Ok(kubeconfig) = fs::read_to_string(&announcement) {
-            println!("{kubeconfig}");
-            return Ok(());
+            return print::line(kubeconfig);
         }
         if child.try_wait()?.is_some() {
             return Err(Failure::new(last_words(&fs::read_to_string(&log).unwrap_or_default())));

@@ -70,7 +70,8 @@ fn measure(bytes: &[u8]) -> Option<(usize, usize)> {
         return Some((2, 2 + first));
     }
     let header = 2 + (first & 0x7f);
-    let length = bytes.get(2..header)?.iter().fold(0_usize, |length, byte| (length << 8) | usize::from(*byte));
+    let length =
+        bytes.get(2..header)?.iter().fold(0_usize, |length, byte| (length << 8) | usize::from(*byte));
     Some((header, header.checked_add(length)?))
 }
 

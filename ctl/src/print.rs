@@ -1,0 +1,14 @@
+//! Results on standard output.
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+use crate::failure::Failure;
+
+/// Prints one line. Unlike `println!` it does not panic when the reader has gone, as `head` does.
+pub(crate) fn line(text: impl fmt::Display) -> Result<(), Failure> {
+    writeln!(io::stdout(), "{text}")
+        .map_err(|error| Failure::new(format_args!("cannot write to standard output: {error}")))
+}

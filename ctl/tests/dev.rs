@@ -1,0 +1,162 @@
+//! `butlerctl dev` as a newcomer types it, on real processes.
+
+#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test by panicking, like the test itself")]
+
+use std::{
+    fs,
+    net::TcpListener,
+    path::Path,
+    process::{Command, Output},
+    thread,
+    time::{Duration, Instant},
+};
+
+fn butlerctl(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_butlerctl")).args(arguments).output().unwrap()
+}
+
+fn stdout(output: &Output) -> &str {
+    str::from_utf8(&output.stdout).unwrap()
+}
+
+fn stderr(output: &Output) -> &str {
+    str::from_utf8(&output.stderr).unwrap()
+}
+
+/// Runs one line of a shell the way a user would after `eval "$(butlerctl dev env …)"`.
+fn in_shell(exports: &str, line: &str) -> Output {
+    Command::new("sh").args(["-c", &format!("{exports}\n{line}")]).output().unwrap()
+}
+
+/// The processes whose command line mentions `directory`.
+fn processes_of(directory: &Path) -> Vec<String> {
+    let directory = directory.to_str().unwrap();
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
+        .filter(|line| line.contains(directory))
+        .collect()
+}
+
+fn assert_gone_within_five_seconds(directory: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !processes_of(directory).is_empty() {
+        assert!(Instant::now() < deadline, "still running: {:#?}", processes_of(directory));
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Ends the control plane also when the test fails.
+struct Stopped<'a>(&'a str);
+
+impl Drop for Stopped<'_> {
+    fn drop(&mut self) {
+        butlerctl(&["dev", "stop", "--data-dir", self.0]);
+    }
+}
+
+#[test]
+fn a_detached_control_plane_is_used_stopped_and_found_again_as_it_was() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("it's data");
+    let data_dir = directory.to_str().unwrap();
+    let _stopped = Stopped(data_dir);
+
+    let started = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
+    assert!(started.status.success(), "{}", stderr(&started));
+    let kubeconfig = stdout(&started).lines().last().unwrap();
+    assert_eq!(Path::new(kubeconfig), directory.canonicalize().unwrap().join("kubeconfig"));
+
+    let exports = butlerctl(&["dev", "env", "--data-dir", data_dir]);
+    assert!(exports.status.success(), "{}", stderr(&exports));
+    let exports = stdout(&exports).to_owned();
+    let shown = in_shell(&exports, "kubectl get butlerconfig,teams -o name && helm version --short");
+    assert!(shown.status.success(), "{}", stderr(&shown));
+    assert!(
+        stdout(&shown).starts_with(
+            "butlerconfig.butler.butlerlabs.dev/butler\n\
+             team.butler.butlerlabs.dev/platform-engineering\n\
+             team.butler.butlerlabs.dev/team-a\n\
+             v4."
+        ),
+        "{}",
+        stdout(&shown)
+    );
+    let changed = in_shell(&exports, "kubectl delete team team-a");
+    assert!(changed.status.success(), "{}", stderr(&changed));
+
+    let twice = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
+    assert_eq!(twice.status.code(), Some(2));
+    assert!(stderr(&twice).contains("in use"), "{}", stderr(&twice));
+
+    let stopped = butlerctl(&["dev", "stop", "--data-dir", data_dir]);
+    assert!(stopped.status.success(), "{}", stderr(&stopped));
+    assert_gone_within_five_seconds(&directory);
+
+    let again = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
+    assert!(again.status.success(), "{}", stderr(&again));
+    let teams = in_shell(&exports, "kubectl get teams -o name");
+    assert_eq!(stdout(&teams), "team.butler.butlerlabs.dev/platform-engineering\n", "{}", stderr(&teams));
+}
+
+#[test]
+fn a_detached_control_plane_without_a_data_directory_leaves_none_behind() {
+    let started = butlerctl(&["dev", "--detach"]);
+    assert!(started.status.success(), "{}", stderr(&started));
+    let directory = Path::new(stdout(&started).lines().last().unwrap()).parent().unwrap();
+    let _stopped = Stopped(directory.to_str().unwrap());
+    assert!(directory.is_dir());
+
+    let stopped = butlerctl(&["dev", "stop", "--data-dir", directory.to_str().unwrap()]);
+    assert!(stopped.status.success(), "{}", stderr(&stopped));
+    assert_gone_within_five_seconds(directory);
+    assert!(!directory.exists());
+}
+
+#[test]
+fn what_cannot_be_done_is_one_sentence_and_exit_code_two() {
+    let empty = tempfile::tempdir().unwrap();
+    let empty = empty.path().to_str().unwrap();
+    let foreign = tempfile::tempdir().unwrap();
+    fs::write(foreign.path().join("thesis.txt"), "").unwrap();
+    let foreign = foreign.path().to_str().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+
+    let cases: [(&[&str], String); 5] = [
+        (
+            &["dev", "stop", "--data-dir", empty],
+            format!(
+                "error: no control plane runs in `{empty}`; start one with `butlerctl dev --data-dir {empty}`"
+            ),
+        ),
+        (
+            &["dev", "env", "--data-dir", empty],
+            format!(
+                "error: no control plane runs in `{empty}`; start one with `butlerctl dev --data-dir {empty}`"
+            ),
+        ),
+        (&["dev", "--data-dir", foreign], String::new()),
+        (&["dev", "--detach", "--port", &port], String::new()),
+        (
+            &["crds", "no/such/directory"],
+            "error: `no/such/directory` is not a directory; run this from the repository's root, or name an \
+             existing directory"
+                .to_owned(),
+        ),
+    ];
+    for (arguments, expected) in cases {
+        let output = butlerctl(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert_eq!(stderr(&output).lines().last().unwrap_or_default(), expected, "{arguments:?}");
+        assert_eq!(stdout(&output), "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_wrong_flag_is_explained_with_exit_code_two() {
+    let output = butlerctl(&["dev", "--detatch"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("a similar argument exists: '--detach'"), "{}", stderr(&output));
+}
