@@ -21,7 +21,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
-use crate::binaries::Binary;
+use crate::binaries::{Binaries, Binary};
 use crate::control_plane::{ControlPlane, ControlPlaneError, FIELD_MANAGER, Program, free_port};
 use crate::pki::{LOOPBACK, make_private_directory};
 
@@ -70,15 +70,16 @@ impl ClusterApi {
     /// # Errors
     /// When the programs or manifests cannot be had, or a manager does not get ready.
     pub async fn start(plane: &ControlPlane) -> Result<Self, ControlPlaneError> {
-        let binaries = plane.binaries(&[Binary::ClusterApi, Binary::KubeadmBootstrap]).await?;
+        let binaries = plane.binaries(&MANAGERS.each_ref().map(|manager| manager.binary)).await?;
         let manifests = binaries.cluster_api_manifests();
         let manifests: &Path = manifests.as_ref();
-        let mut programs = Vec::new();
-        for manager in &MANAGERS {
-            let binary = binaries.path(manager.binary);
-            programs.push(manager.start(plane, binary.as_ref(), manifests).await?);
+        let mut attempt = 1;
+        loop {
+            match attempt_start(plane, &binaries, manifests).await {
+                Err(error) if error.is_port_taken() && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
         }
-        Ok(Self { programs })
     }
 
     /// An error with its last words if one of the managers has ended.
@@ -90,51 +91,65 @@ impl ClusterApi {
     }
 }
 
+async fn attempt_start(
+    plane: &ControlPlane,
+    binaries: &Binaries,
+    manifests: &Path,
+) -> Result<ClusterApi, ControlPlaneError> {
+    let authority = plane.pki().cluster().certificate();
+    let mut placed = Vec::new();
+    let mut crds = Vec::new();
+    for manager in &MANAGERS {
+        let port = || free_port().ok_or(ControlPlaneError::NoFreePort);
+        let (address, health_port) = (Address { port: port()?, authority }, port()?);
+        crds.extend(manager.crds(manifests, &address)?);
+        placed.push((manager, address, health_port));
+    }
+    // All of them before any manager: each manager watches kinds of the other, and ends when one is not served.
+    plane.install_crds(&crds).await?;
+
+    let mut programs = Vec::new();
+    for (manager, address, health_port) in &placed {
+        let binary = binaries.path(manager.binary);
+        programs.push(manager.start(plane, binary.as_ref(), address.port, *health_port)?);
+    }
+    for (program, (_, _, health_port)) in programs.iter_mut().zip(&placed) {
+        until_ready(program, *health_port).await?;
+    }
+    // After the managers are ready, so that no request meets a webhook that does not answer.
+    for (manager, address, _) in &placed {
+        manager.register_webhooks(plane, manifests, address).await?;
+    }
+    Ok(ClusterApi { programs })
+}
+
 impl Manager {
-    async fn start(
+    fn start(
         &self,
         plane: &ControlPlane,
         binary: &Path,
-        manifests: &Path,
+        webhook_port: u16,
+        health_port: u16,
     ) -> Result<Program, ControlPlaneError> {
         let certificates = plane.data_directory().join("pki").join(self.name);
         make_private_directory(&certificates)?;
-        let authority = plane.pki().cluster();
-        authority.server(self.name, &LOOPBACK, &["localhost"])?.keep(&certificates.join("tls"))?;
+        let certificate = plane.pki().cluster().server(self.name, &LOOPBACK, &["localhost"])?;
+        certificate.keep(&certificates.join("tls"))?;
 
-        let mut attempt = 1;
-        loop {
-            let webhook_port = free_port().ok_or(ControlPlaneError::NoFreePort)?;
-            let health_port = free_port().ok_or(ControlPlaneError::NoFreePort)?;
-            let address = Address { port: webhook_port, authority: authority.certificate() };
-            // Before the manager, which ends when its kinds are not served.
-            plane.install_crds(&self.crds(manifests, &address)?).await?;
-
-            let mut command = Command::new(binary);
-            command.args([
-                format!("--kubeconfig={}", plane.kubeconfig().display()),
-                // The manager offers no choice of address for this one: it listens on all of them.
-                format!("--webhook-port={webhook_port}"),
-                format!("--webhook-cert-dir={}", certificates.display()),
-                format!("--health-addr=127.0.0.1:{health_port}"),
-                "--diagnostics-address=127.0.0.1:0".to_owned(),
-                "--insecure-diagnostics=true".to_owned(),
-                "--leader-elect=false".to_owned(),
-                // Flatcar's worker configuration.
-                "--feature-gates=KubeadmBootstrapFormatIgnition=true".to_owned(),
-            ]);
-            let log = plane.logs().join(format!("{}.log", self.name));
-            let mut program = Program::start(self.name, &command, log)?;
-            match until_ready(&mut program, health_port).await {
-                Ok(()) => {
-                    // After the manager is ready, so that no request meets a webhook that does not answer.
-                    self.register_webhooks(plane, manifests, &address).await?;
-                    return Ok(program);
-                }
-                Err(error) if error.is_port_taken() && attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let mut command = Command::new(binary);
+        command.args([
+            format!("--kubeconfig={}", plane.kubeconfig().display()),
+            // The manager offers no choice of address for this one: it listens on all of them.
+            format!("--webhook-port={webhook_port}"),
+            format!("--webhook-cert-dir={}", certificates.display()),
+            format!("--health-addr=127.0.0.1:{health_port}"),
+            "--diagnostics-address=127.0.0.1:0".to_owned(),
+            "--insecure-diagnostics=true".to_owned(),
+            "--leader-elect=false".to_owned(),
+            // Flatcar's worker configuration.
+            "--feature-gates=KubeadmBootstrapFormatIgnition=true".to_owned(),
+        ]);
+        Program::start(self.name, &command, plane.logs().join(format!("{}.log", self.name)))
     }
 
     fn crds(
