@@ -84,7 +84,10 @@ impl Recorder {
     }
 }
 
-fn record(stream: StreamOwned<ServerConnection, std::net::TcpStream>, recorded: &Mutex<Vec<Call>>) -> Option<()> {
+fn record(
+    stream: StreamOwned<ServerConnection, std::net::TcpStream>,
+    recorded: &Mutex<Vec<Call>>,
+) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -95,10 +98,13 @@ fn record(stream: StreamOwned<ServerConnection, std::net::TcpStream>, recorded: 
     let length = head.lines().find_map(|line| line.strip_prefix("Content-Length: "));
     let mut body = vec![0; length.map_or(0, |length| length.parse().unwrap())];
     reader.read_exact(&mut body).ok()?;
-    let caller = reader.get_ref().conn.peer_certificates().map(|chain| chain[0].to_vec());
+    let caller =
+        reader.get_ref().conn.peer_certificates().and_then(|chain| chain.first()).map(|it| it.to_vec());
     recorded.lock().unwrap().push(Call { head, caller });
     let stream = reader.get_mut();
-    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}").ok()?;
+    stream
+        .write_all(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}")
+        .ok()?;
     stream.flush().ok()
 }
 

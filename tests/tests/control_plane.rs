@@ -1,7 +1,5 @@
 //! The control plane does what tests and newcomers rely on.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 use std::fs;
 use std::time::{Duration, Instant};
 
@@ -49,10 +47,12 @@ async fn users_are_known_by_name_and_groups_and_judged_by_rbac() {
     let namespace = plane.namespace().await.unwrap();
     let groups = ["team-a", "team-b", "oidc:äöü/operators"];
     let alice = plane.user("alice@example.com", &groups).unwrap();
-    let shown = plane.kubectl_as(&alice, &["auth", "whoami", "-o", "jsonpath={.status.userInfo}"]).await.unwrap();
+    let shown =
+        plane.kubectl_as(&alice, &["auth", "whoami", "-o", "jsonpath={.status.userInfo}"]).await.unwrap();
     let shown: serde_json::Value = serde_json::from_str(&shown.success().unwrap()).unwrap();
     assert_eq!(shown["username"], "alice@example.com");
-    let seen: Vec<&str> = shown["groups"].as_array().unwrap().iter().filter_map(|group| group.as_str()).collect();
+    let seen: Vec<&str> =
+        shown["groups"].as_array().unwrap().iter().filter_map(|group| group.as_str()).collect();
     assert_eq!(seen, ["team-a", "team-b", "oidc:äöü/operators", "system:authenticated"]);
 
     let binding = format!(
@@ -65,9 +65,14 @@ async fn users_are_known_by_name_and_groups_and_judged_by_rbac() {
     let bob = plane.user("bob", &["team-c"]).unwrap();
     let refused = plane.kubectl_as(&bob, &list).await.unwrap();
     assert!(!refused.status.success());
-    assert!(refused.stderr.contains("User \"bob\" cannot list resource \"configmaps\""), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("User \"bob\" cannot list resource \"configmaps\""),
+        "{}",
+        refused.stderr
+    );
     // Authorisation learns of the binding by a watch.
-    eventually("alice may list", async || plane.kubectl_as(&alice, &list).await.unwrap().status.success()).await;
+    eventually("alice may list", async || plane.kubectl_as(&alice, &list).await.unwrap().status.success())
+        .await;
     let api: Api<ConfigMap> = Api::namespaced(alice.client().await.unwrap(), &namespace);
     assert!(api.list(&Default::default()).await.is_ok());
     assert!(api.delete("any", &Default::default()).await.is_err());
@@ -89,7 +94,8 @@ async fn what_has_lost_its_owner_is_collected() {
     let namespace = plane.namespace().await.unwrap();
     let owner = plane.apply_in(&namespace, &config_map("owner", "")).await.unwrap();
     let uid = owner[0].metadata.uid.clone().unwrap();
-    let reference = format!("  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: owner, uid: {uid}}}]\n");
+    let reference =
+        format!("  ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: owner, uid: {uid}}}]\n");
     plane.apply_in(&namespace, &config_map("owned", &reference)).await.unwrap();
     plane.kubectl(&["delete", "configmap", "owner", "-n", &namespace]).await.unwrap().success().unwrap();
     let get = ["get", "configmap", "owned", "-n", &namespace];
@@ -104,7 +110,8 @@ async fn namespaces_get_a_service_account_and_the_cluster_s_authority() {
         let get = ["get", object, "-n", &namespace];
         eventually(object, async || plane.kubectl(&get).await.unwrap().status.success()).await;
     }
-    let token = plane.kubectl(&["create", "token", "default", "-n", &namespace]).await.unwrap().success().unwrap();
+    let token =
+        plane.kubectl(&["create", "token", "default", "-n", &namespace]).await.unwrap().success().unwrap();
     assert_eq!(token.split('.').count(), 3);
 }
 
@@ -179,8 +186,10 @@ async fn a_tenant_shares_etcd_and_nothing_else() {
 
 #[tokio::test]
 async fn requests_are_recorded_where_a_policy_says_so() {
-    let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, resources: [{group: ''}]}]";
-    let plane = ControlPlane::start(Options::default().without_controllers().audit_policy(policy)).await.unwrap();
+    let policy =
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata, resources: [{group: ''}]}]";
+    let plane =
+        ControlPlane::start(Options::default().without_controllers().audit_policy(policy)).await.unwrap();
     plane.apply(&config_map("recorded", "")).await.unwrap();
     let log = fs::read_to_string(plane.audit_log()).unwrap();
     let recorded = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());

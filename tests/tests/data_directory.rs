@@ -71,7 +71,8 @@ async fn a_kept_directory_keeps_objects_and_identities_between_runs() {
 fn only_the_owner_can_read(path: &Path) {
     for entry in fs::read_dir(path).unwrap().chain(fs::read_dir(path.join("pki")).unwrap()) {
         let entry = entry.unwrap();
-        let is_secret = entry.file_type().unwrap().is_dir() || entry.path().extension().is_some_and(|it| it == "key");
+        let is_secret =
+            entry.file_type().unwrap().is_dir() || entry.path().extension().is_some_and(|it| it == "key");
         let mode = entry.metadata().unwrap().permissions().mode();
         assert!(!is_secret || mode & 0o077 == 0, "{} has mode {mode:o}", entry.path().display());
     }
@@ -118,6 +119,9 @@ async fn a_fixed_port_is_used_and_a_busy_one_is_an_error() {
 #[tokio::test]
 async fn a_program_that_ends_early_is_quoted() {
     let refused = refusal(Options::default().api_server_flags(["--no-such-flag"])).await;
-    assert!(refused.starts_with("kube-apiserver ended with exit status: 1; its last words, from `"), "{refused}");
+    assert!(
+        refused.starts_with("kube-apiserver ended with exit status: 1; its last words, from `"),
+        "{refused}"
+    );
     assert!(refused.contains("unknown flag: --no-such-flag"), "{refused}");
 }

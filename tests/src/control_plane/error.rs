@@ -57,7 +57,9 @@ pub enum ControlPlaneError {
     #[error("no free port on 127.0.0.1; end some of the programs that listen there")]
     NoFreePort,
     /// A program could not be started at all.
-    #[error("cannot start {program}: {source}; check that `sh` is on the PATH and that more processes may be started")]
+    #[error(
+        "cannot start {program}: {source}; check that `sh` is on the PATH and that more processes may be started"
+    )]
     Start {
         /// The program.
         program: String,
@@ -110,7 +112,9 @@ pub enum ControlPlaneError {
         reason: String,
     },
     /// A manifest is not made of Kubernetes objects.
-    #[error("cannot read the manifest: {reason}; write YAML documents with apiVersion, kind and metadata.name")]
+    #[error(
+        "cannot read the manifest: {reason}; write YAML documents with apiVersion, kind and metadata.name"
+    )]
     Manifest {
         /// What is wrong with it.
         reason: String,
