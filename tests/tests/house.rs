@@ -65,7 +65,8 @@ fn no_dependency_is_under_a_copyleft_licence() {
         ACCEPTED.contains(&licence)
     };
     let tree = cargo(&["tree", "--workspace", "--prefix=none", "--format={l}|{p}", "--locked", "--offline"]);
-    let dependencies: BTreeSet<&str> = tree.lines().map(|line| line.trim_end_matches(" (*)")).collect();
+    let lines = tree.lines().filter(|line| !line.is_empty());
+    let dependencies: BTreeSet<&str> = lines.map(|line| line.trim_end_matches(" (*)")).collect();
     let refused: Vec<&&str> = dependencies
         .iter()
         .filter(|line| {
