@@ -110,9 +110,11 @@ async fn serve(start: &Start, binaries: &Binaries) -> Result<(), Failure> {
     if let Some(port) = start.port {
         options = options.api_port(port);
     }
+    // Declared first, so that it goes last: whoever waits for the record to go then finds no program left.
+    let _instance;
     eprintln!("starting the control plane");
     let control_plane = ControlPlane::start(options).await?;
-    let _instance = Instance::record(control_plane.data_directory())?;
+    _instance = Instance::record(control_plane.data_directory())?;
     eprintln!("installing Butler's kinds and the sample platform");
     platform::install(&control_plane).await?;
 
