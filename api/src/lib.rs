@@ -1,52 +1,36 @@
 //! Butler's custom resources and the pure domain behind them: no I/O, no client, no clock.
 
-/// An entry of the addon catalogue.
 pub mod addon_definition;
-/// The settings of the whole platform.
+pub mod address;
+pub mod address_span;
 pub mod butler_config;
-/// What users may choose when they create a cluster.
 pub mod cluster_creation_policy;
-/// Two spellings of one setting that disagree.
+pub mod condition;
 pub mod contradiction;
-/// Processor time and memory of the control plane's components.
 pub mod control_plane_resources;
-/// The CustomResourceDefinitions of all kinds.
 pub mod crd;
-/// How a tenant's API server is reached from outside.
 pub mod exposure;
-/// A Helm release as status reports it.
 pub mod helm_release;
-/// Values handed to a Helm chart untouched.
 pub mod helm_values;
-/// Addresses that one cluster holds.
 pub mod ip_allocation;
-/// Label, annotation and finalizer keys.
 pub mod labels;
-/// An addon of the management cluster itself.
 pub mod management_addon;
-/// Addresses that clusters share.
+pub mod names;
 pub mod network_pool;
-/// Operating systems of workers.
 pub mod operating_system;
-/// The phase of a TenantCluster.
 pub mod phase;
-/// A place where worker machines can run.
 pub mod provider_config;
-/// Amounts of cpu, memory and disk.
 pub mod quantity;
-/// How one object names another.
+pub mod quota;
 pub mod reference;
-/// Roles in a team.
 pub mod role;
-/// People who share clusters, and what they may use.
 pub mod team;
-/// One more addon in a running cluster.
 pub mod tenant_addon;
-/// One Kubernetes cluster, handed to a team.
 pub mod tenant_cluster;
-/// A person known to the platform.
 pub mod user;
+pub mod version;
 
+mod excerpt;
 mod schema;
 mod wire;
 
