@@ -143,18 +143,19 @@ fn describe(schema: &mut Map<String, Value>) {
 }
 
 /// A choice whose values have a text of their own comes as one schema per value. The API server wants a
-/// single list of values; their texts are returned as lines for the description.
+/// single list of values; their texts are returned as lines for the description, unless all they say is the
+/// name.
 fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Array(variants)) = schema.remove("oneOf") else { return Vec::new() };
     let mut values = Vec::new();
     let mut lines = Vec::new();
+    let mut tells_more = false;
     for variant in variants {
         let text = variant.get("description").and_then(Value::as_str).map(unwrap_lines);
         let (constant, several) = (variant.get("const"), variant.get("enum").and_then(Value::as_array));
         for value in constant.into_iter().chain(several.into_iter().flatten()) {
-            if let (Some(name), Some(text)) = (value.as_str(), &text)
-                && !says_only_the_name(name, text)
-            {
+            if let (Some(name), Some(text)) = (value.as_str(), &text) {
+                tells_more |= !says_only_the_name(name, text);
                 lines.push(format!("- `{name}`: {text}"));
             }
             values.push(value.clone());
@@ -162,7 +163,7 @@ fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
     }
     schema.insert("type".to_owned(), json!("string"));
     schema.insert("enum".to_owned(), Value::Array(values));
-    lines
+    if tells_more { lines } else { Vec::new() }
 }
 
 /// Whether a text merely repeats the value, as in `github`: GitHub.

@@ -31,6 +31,7 @@ use crate::wire::is_default;
            and the teams that may use it. ProviderConfigs usually live in `butler-system`.",
     status = "ProviderConfigStatus",
     shortname = "pc",
+    shortname = "pcfg",
     category = "butler",
     derive = "PartialEq",
     printcolumn = r#"{"name": "Provider", "type": "string", "jsonPath": ".spec.provider",

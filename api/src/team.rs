@@ -17,7 +17,7 @@ pub use self::limits::{EffectiveLimits, ResourceLimits};
 pub use self::status::{QuotaStatus, ResourceUsage, TeamPhase, TeamStatus};
 use crate::contradiction::Contradiction;
 use crate::reference::LocalRef;
-use crate::wire::is_default;
+use crate::wire::{given, is_default};
 
 /// Who is in the team and what it may use. Nothing is required.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -101,11 +101,27 @@ impl TeamSpec {
     }
 }
 
+impl Team {
+    /// The namespace of the team: the one reported, else the team's own name.
+    pub fn namespace(&self) -> &str {
+        let reported = self.status.as_ref().and_then(|status| given(&status.namespace));
+        reported.unwrap_or_else(|| self.metadata.name.as_deref().unwrap_or_default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_team_lives_in_the_namespace_of_its_name_until_told_otherwise() {
+        let mut team = Team::new("payments", TeamSpec::default());
+        assert_eq!(team.namespace(), "payments");
+        team.status = Some(TeamStatus { namespace: Some("payments-2".into()), ..Default::default() });
+        assert_eq!(team.namespace(), "payments-2");
+    }
 
     #[test]
     fn an_environment_overrides_the_teams_defaults_field_by_field_and_adds_its_addons() {

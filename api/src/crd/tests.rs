@@ -201,6 +201,8 @@ fn a_description_names_the_default_and_the_meaning_of_every_value() {
                     - `Observe`: Butler reports what it finds and changes nothing inside the cluster.\n\
                     - `GitOps`: Butler hands the addons over to the GitOps tool in `addons.gitops` and leaves them alone.";
     assert_eq!(mode["description"], expected);
+    let host = field("butlerconfigs", "spec.gitProvider.type");
+    assert_eq!(host["description"], "Which Git host.");
     let replicas = field("tenantclusters", "spec.controlPlane.replicas");
     assert!(replicas["description"].as_str().expect("description").ends_with("Default: `1`."));
 }

@@ -85,7 +85,7 @@ pub struct WorkerOs {
     #[serde(rename = "schematicID", skip_serializing_if = "Option::is_none")]
     pub schematic_id: Option<String>,
     /// Public SSH key that may log in to the machines. Left out, it is the platform's key. Talos has no SSH
-    /// and ignores the platform's key.
+    /// and uses neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_authorized_key: Option<String>,
     /// Settings that only Talos has.
