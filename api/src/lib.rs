@@ -14,6 +14,7 @@ pub mod tenant_cluster;
 pub mod user;
 
 // What several kinds are made of.
+pub mod address_span;
 pub mod contradiction;
 pub mod control_plane_resources;
 pub mod exposure;

@@ -5,29 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::version::KubernetesVersion;
 
-/// The operating system of the worker machines.
-///
-/// - `talos` (default): immutable and managed through an API; there is no shell on it
-/// - `rocky`: Rocky Linux, joined with kubeadm; Kubernetes v1.30.2 at most
-/// - `flatcar`: Flatcar Container Linux, immutable, set up by Ignition
-/// - `bottlerocket`: minimal and made for containers; not yet proven end to end
-/// - `kairos`: immutable, built by its community; not yet proven end to end
+/// The operating system of worker machines.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum OsType {
-    /// Talos Linux.
+    /// Immutable and managed through an API, without a shell; the default.
     #[default]
     Talos,
-    /// Rocky Linux.
+    /// Rocky Linux, joined with kubeadm; Kubernetes v1.30.2 at most.
     Rocky,
-    /// Flatcar Container Linux.
+    /// Flatcar Container Linux, immutable, set up by Ignition.
     Flatcar,
-    /// Bottlerocket.
+    /// Minimal and made for containers; not yet proven end to end.
     Bottlerocket,
-    /// Kairos.
+    /// Immutable, built by its community; not yet proven end to end.
     Kairos,
 }
 
