@@ -120,7 +120,7 @@ async fn a_fixed_port_is_used_and_a_busy_one_is_an_error() {
 async fn a_program_that_ends_early_is_quoted() {
     let refused = refusal(Options::default().api_server_flags(["--no-such-flag"])).await;
     assert!(
-        refused.starts_with("kube-apiserver ended with exit status: 1; its last words, from `"),
+        refused.starts_with("kube-apiserver ended with exit status: 1; its last words were:"),
         "{refused}"
     );
     assert!(refused.contains("unknown flag: --no-such-flag"), "{refused}");

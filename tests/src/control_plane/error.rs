@@ -67,20 +67,18 @@ pub enum ControlPlaneError {
         source: io::Error,
     },
     /// A program ended that should be running.
-    #[error("{program} ended with {status}; its last words, from `{log}`:\n{last_words}")]
+    #[error("{program} ended with {status}; its last words were:\n{last_words}")]
     Ended {
         /// The program.
         program: String,
         /// How it ended.
         status: ExitStatus,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// The last lines of its log.
         last_words: String,
     },
     /// A program runs but did not become ready in time.
     #[error(
-        "{program} was not ready after {} seconds ({waiting_for}); if the machine is very busy try again, else see `{log}`:\n{last_words}",
+        "{program} was not ready after {} seconds ({waiting_for}); if the machine is busy try again, its last words were:\n{last_words}",
         patience.as_secs()
     )]
     NotReady {
@@ -90,9 +88,7 @@ pub enum ControlPlaneError {
         patience: Duration,
         /// What the last look gave.
         waiting_for: String,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// The last lines of its log.
         last_words: String,
     },
     /// The API server refused or failed a request.
