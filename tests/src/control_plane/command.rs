@@ -1,0 +1,143 @@
+//! kubectl and helm against a control plane.
+
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use super::{ControlPlane, ControlPlaneError, User};
+use crate::binaries::Binary;
+use crate::guard::{Held, Streams};
+
+/// Longer than any command of a test should take; a forgotten `--watch` must not hang a suite for ever.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What a command printed and how it ended.
+#[derive(Clone, Debug)]
+pub struct CommandOutput {
+    /// The command line, for messages.
+    pub command: String,
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+impl CommandOutput {
+    /// What it printed, if it succeeded.
+    ///
+    /// # Errors
+    /// When it did not; the error quotes what it complained about.
+    pub fn success(self) -> Result<String, ControlPlaneError> {
+        if self.status.success() {
+            return Ok(self.stdout);
+        }
+        Err(ControlPlaneError::Command { command: self.command, status: self.status, errors: self.stderr })
+    }
+}
+
+impl ControlPlane {
+    /// Runs kubectl as the administrator. A command that fails is not an error here: look at its status.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not end.
+    pub async fn kubectl(&self, args: &[&str]) -> Result<CommandOutput, ControlPlaneError> {
+        self.run(Binary::Kubectl, self.kubeconfig(), args, None).await
+    }
+
+    /// Runs kubectl as the administrator with something to read, as for `apply -f -`.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not end.
+    pub async fn kubectl_with_input(
+        &self,
+        args: &[&str],
+        input: &str,
+    ) -> Result<CommandOutput, ControlPlaneError> {
+        self.run(Binary::Kubectl, self.kubeconfig(), args, Some(input)).await
+    }
+
+    /// Runs kubectl as another user.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not end.
+    pub async fn kubectl_as(&self, user: &User, args: &[&str]) -> Result<CommandOutput, ControlPlaneError> {
+        self.run(Binary::Kubectl, user.kubeconfig(), args, None).await
+    }
+
+    /// Runs helm as the administrator. Its caches are in the data directory, not in the caller's home.
+    ///
+    /// # Errors
+    /// When it cannot be run or does not end.
+    pub async fn helm(&self, args: &[&str]) -> Result<CommandOutput, ControlPlaneError> {
+        self.run(Binary::Helm, self.kubeconfig(), args, None).await
+    }
+
+    async fn run(
+        &self,
+        binary: Binary,
+        kubeconfig: &Path,
+        args: &[&str],
+        input: Option<&str>,
+    ) -> Result<CommandOutput, ControlPlaneError> {
+        let program = self.binary(binary).await?;
+        let home = self.data_directory().join("home");
+        let mut command = Command::new(&program);
+        command
+            .args(args)
+            .env("KUBECONFIG", kubeconfig)
+            // Neither the caller's caches nor the caller's preferences.
+            .env("KUBECACHEDIR", home.join("kubectl"))
+            .env("KUBERC", "off")
+            .env("HELM_CACHE_HOME", home.join("helm/cache"))
+            .env("HELM_CONFIG_HOME", home.join("helm/config"))
+            .env("HELM_DATA_HOME", home.join("helm/data"));
+        let line = format!("{} {}", name(&program), args.join(" "));
+        let input = input.map(str::to_owned);
+        tokio::task::spawn_blocking(move || run(&command, line, input)).await.unwrap_or_else(|error| {
+            Err(ControlPlaneError::Start { program: name(&program), source: io::Error::other(error) })
+        })
+    }
+}
+
+fn name(program: &Path) -> String {
+    program.file_name().unwrap_or(program.as_os_str()).display().to_string()
+}
+
+fn run(command: &Command, line: String, input: Option<String>) -> Result<CommandOutput, ControlPlaneError> {
+    let failed = |source| ControlPlaneError::Start { program: line.clone(), source };
+    let mut streams = Streams::piped();
+    // A file and not a pipe: the program's guard needs the pipe for itself.
+    let input = input.map(|text| write_input(&text)).transpose().map_err(failed)?;
+    streams.input = input.as_ref().map(|file| PathBuf::from(file.path()));
+
+    let mut held = Held::start(command, streams).map_err(failed)?;
+    let output = held.take_output().map(|stream| thread::spawn(|| read(stream)));
+    let errors = held.take_errors().map(|stream| thread::spawn(|| read(stream)));
+    let ended = held.wait_for(PATIENCE).map_err(failed)?;
+    // Ends the readers too, if the command did not end by itself.
+    held.kill();
+    let collected = |reader: Option<thread::JoinHandle<String>>| {
+        reader.and_then(|reader| reader.join().ok()).unwrap_or_default()
+    };
+    let (stdout, stderr) = (collected(output), collected(errors));
+    match ended {
+        Some(status) => Ok(CommandOutput { command: line, status, stdout, stderr }),
+        None => Err(ControlPlaneError::CommandTooSlow { command: line, patience: PATIENCE }),
+    }
+}
+
+fn write_input(text: &str) -> io::Result<tempfile::NamedTempFile> {
+    let file = tempfile::NamedTempFile::new()?;
+    std::fs::write(file.path(), text)?;
+    Ok(file)
+}
+
+fn read(mut stream: impl Read) -> String {
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).ok();
+    String::from_utf8_lossy(&bytes).into_owned()
+}
