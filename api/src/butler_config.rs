@@ -1,0 +1,145 @@
+//! ButlerConfig: the settings of the whole platform.
+
+pub mod addon_versions;
+pub mod git_provider;
+pub mod image_factory;
+pub mod multi_tenancy;
+pub mod observability;
+pub mod reporting;
+pub mod status;
+pub mod team_limits;
+
+use kube::CustomResource;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use self::addon_versions::AddonVersions;
+pub use self::git_provider::{GitProvider, GitProviderType};
+pub use self::image_factory::ImageFactory;
+pub use self::multi_tenancy::{MultiTenancy, MultiTenancyMode};
+pub use self::observability::Observability;
+pub use self::reporting::{Audit, Notifications};
+pub use self::status::ButlerConfigStatus;
+pub use self::team_limits::TeamLimits;
+use crate::control_plane_resources::ControlPlaneResources;
+use crate::exposure::ControlPlaneExposure;
+use crate::reference::LocalRef;
+use crate::wire::{given, is_default};
+
+/// The name of the one ButlerConfig that counts.
+pub const CONFIG_NAME: &str = "butler";
+
+/// Settings of the whole platform. Nothing is required.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "butler.butlerlabs.dev",
+    version = "v1alpha1",
+    kind = "ButlerConfig",
+    doc = "Settings of the whole platform. There is one, named `butler`; without it every setting has its default.",
+    status = "ButlerConfigStatus",
+    shortname = "bc",
+    category = "butler",
+    derive = "Default",
+    derive = "PartialEq",
+    printcolumn(
+        name = "Mode",
+        type_ = "string",
+        json_path = ".spec.multiTenancy.mode",
+        description = "Whether clusters need a team."
+    ),
+    printcolumn(
+        name = "Git",
+        type_ = "string",
+        json_path = ".spec.gitProvider.type",
+        description = "Where Git repositories are hosted."
+    ),
+    printcolumn(
+        name = "Teams",
+        type_ = "integer",
+        json_path = ".status.teamCount",
+        description = "Teams on the platform."
+    ),
+    printcolumn(
+        name = "Clusters",
+        type_ = "integer",
+        json_path = ".status.clusterCount",
+        description = "Clusters on the platform."
+    ),
+    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Exposure",
+        type_ = "string",
+        json_path = ".status.controlPlaneExposureMode",
+        description = "How tenant API servers are reached.",
+        priority = 1
+    )
+)]
+#[serde(rename_all = "camelCase")]
+pub struct ButlerConfigSpec {
+    /// Whether clusters need a team.
+    #[serde(default)]
+    pub multi_tenancy: MultiTenancy,
+    /// Namespace of clusters without a team.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = Self::DEFAULT_NAMESPACE))]
+    pub default_namespace: Option<String>,
+    /// ProviderConfig of clusters for which neither they nor their team name one, in `butler-system`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_provider_config_ref: Option<LocalRef>,
+    /// Limits of teams, for each limit that a team does not set itself. Left out, such a limit does not exist.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub default_team_limits: Option<TeamLimits>,
+    /// Chart versions of the addons that every cluster gets, for clusters that do not name one. Left out, they are the
+    /// versions that this release of Butler was tested with.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub default_addon_versions: AddonVersions,
+    /// Where the platform's Git repositories are hosted. Left out, Butler creates none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub git_provider: Option<GitProvider>,
+    /// How tenant API servers are reached, for clusters that do not choose themselves.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub control_plane_exposure: ControlPlaneExposure,
+    /// Where logs, metrics and traces go, and what is collected.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub observability: Observability,
+    /// Requests and limits of control planes that do not set their own. Left out, they have none.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub default_control_plane_resources: ControlPlaneResources,
+    /// Image Factory that builds images of worker machines. Left out, images must already be at the provider.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image_factory: Option<ImageFactory>,
+    /// Public SSH key that may log in to worker machines whose cluster does not name one. Talos has no SSH.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ssh_authorized_key: Option<String>,
+    /// Time servers of workers for which neither their cluster nor their provider names any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_time_servers: Vec<String>,
+    /// The log of who changed what.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub audit: Option<Audit>,
+    /// Messages about what happens on the platform.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notifications: Option<Notifications>,
+}
+
+impl ButlerConfigSpec {
+    /// The namespace of clusters without a team when nobody says.
+    pub const DEFAULT_NAMESPACE: &str = "butler-tenants";
+
+    /// The namespace of clusters without a team.
+    pub fn default_namespace(&self) -> &str {
+        given(&self.default_namespace).unwrap_or(Self::DEFAULT_NAMESPACE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_config_has_every_default() {
+        let config = ButlerConfigSpec::default();
+        assert_eq!(config.default_namespace(), "butler-tenants");
+        assert_eq!(config.multi_tenancy.mode(), MultiTenancyMode::Disabled);
+    }
+}
