@@ -2,11 +2,11 @@
 
 /// An entry of the addon catalogue.
 pub mod addon_definition;
+pub mod address;
 /// The settings of the whole platform.
 pub mod butler_config;
 /// What users may choose when they create a cluster.
 pub mod cluster_creation_policy;
-/// What a controller says about an object.
 pub mod condition;
 /// Two spellings of one setting that disagree.
 pub mod contradiction;
@@ -26,19 +26,17 @@ pub mod ip_allocation;
 pub mod labels;
 /// An addon of the management cluster itself.
 pub mod management_addon;
+pub mod names;
 /// Addresses that clusters share.
 pub mod network_pool;
-/// Operating systems of workers.
 pub mod operating_system;
-/// The phase of a TenantCluster.
 pub mod phase;
 /// A place where worker machines can run.
 pub mod provider_config;
-/// Amounts of cpu, memory and disk.
 pub mod quantity;
+pub mod quota;
 /// How one object names another.
 pub mod reference;
-/// Roles in a team.
 pub mod role;
 /// People who share clusters, and what they may use.
 pub mod team;
@@ -48,7 +46,6 @@ pub mod tenant_addon;
 pub mod tenant_cluster;
 /// A person known to the platform.
 pub mod user;
-/// Kubernetes versions.
 pub mod version;
 
 mod excerpt;

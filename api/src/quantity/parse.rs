@@ -101,7 +101,7 @@ fn nanos(whole: &str, fraction: &str, scale: &Scale) -> Option<u128> {
     let mut left_over = false;
     for digit in digits().rev().take(cut) {
         let product = (u64::from(digit) << scale.shift) + carry;
-        left_over |= product % 10 != 0;
+        left_over |= !product.is_multiple_of(10);
         carry = product / 10;
     }
 
