@@ -17,14 +17,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::OnceCell;
+use tokio::time::sleep;
 
 use self::api_server::ApiServer;
 use self::data_directory::DataDirectory;
 use self::etcd::Etcd;
 use self::objects::Kinds;
-use self::program::Program;
 use crate::binaries::{Binaries, Binary};
 use crate::pki::Pki;
 
@@ -34,6 +35,13 @@ pub use self::objects::FIELD_MANAGER;
 pub use self::options::{CONTROLLERS, Options};
 pub use self::ports::{free_port, is_free};
 pub use self::user::User;
+
+pub(crate) use self::api_server::readiness;
+pub(crate) use self::kubeconfig::plain_client;
+pub(crate) use self::program::Program;
+
+/// How long a port that should be free gets to become so.
+const PORT_PAUSE: Duration = Duration::from_millis(500);
 
 /// A running control plane. Dropping it ends its programs and removes its directory, unless that was asked to be kept.
 #[derive(Debug)]
@@ -141,7 +149,18 @@ impl ControlPlane {
         let mut api_server = self.api_server.lock().await;
         api_server.stop();
         let client = self.client().await?;
-        api_server.start(&client, &self.etcd).await
+        let mut attempt = 1;
+        loop {
+            match api_server.start(&client, &self.etcd).await {
+                // One that had to be killed may hold the port for a moment longer, and the port cannot change: it is
+                // in every kubeconfig that was handed out.
+                Err(error) if error.is_port_taken() && attempt < ports::ATTEMPTS => {
+                    attempt += 1;
+                    sleep(PORT_PAUSE).await;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// An error with its last words if one of the programs has ended unasked.
@@ -157,9 +176,9 @@ impl ControlPlane {
         }
     }
 
-    async fn binary(&self, binary: Binary) -> Result<PathBuf, ControlPlaneError> {
-        let binaries = ensure(vec![binary]).await?;
-        Ok(binaries.path(binary).into())
+    /// More programs than a start needs, built if this is the first time they are wanted.
+    pub(crate) async fn binaries(&self, wanted: &[Binary]) -> Result<Binaries, ControlPlaneError> {
+        ensure(wanted.to_vec()).await
     }
 }
 

@@ -16,8 +16,11 @@
 //! ```
 
 pub mod binaries;
+pub mod cluster_api;
 pub mod control_plane;
 pub mod guard;
 pub mod pki;
+pub mod stand_ins;
 
+pub use cluster_api::ClusterApi;
 pub use control_plane::{ControlPlane, ControlPlaneError, Options, User};

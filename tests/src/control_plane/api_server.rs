@@ -88,7 +88,8 @@ impl ApiServer {
     }
 }
 
-async fn readiness(client: &kube::Client) -> Result<(), String> {
+/// Asks a server whether it is ready; the error says why not.
+pub(crate) async fn readiness(client: &kube::Client) -> Result<(), String> {
     let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
     match client.request_text(request).await {
         Ok(_) => Ok(()),

@@ -83,7 +83,7 @@ impl ControlPlane {
         args: &[&str],
         input: Option<&str>,
     ) -> Result<CommandOutput, ControlPlaneError> {
-        let program = self.binary(binary).await?;
+        let program = PathBuf::from(self.binaries(&[binary]).await?.path(binary));
         let home = self.data_directory().join("home");
         let mut command = Command::new(&program);
         command

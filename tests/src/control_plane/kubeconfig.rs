@@ -47,3 +47,10 @@ pub(super) async fn client(path: &Path) -> Result<kube::Client, ControlPlaneErro
     config.proxy_url = None;
     kube::Client::try_from(config).map_err(|error| failed(error.to_string()))
 }
+
+/// A client for a server that speaks plain HTTP and knows nobody, such as a manager's health endpoint.
+pub(crate) fn plain_client(address: &str) -> Result<kube::Client, ControlPlaneError> {
+    let failed = |reason| ControlPlaneError::Kubeconfig { path: address.into(), reason };
+    let url = address.parse().map_err(|error: http::uri::InvalidUri| failed(error.to_string()))?;
+    kube::Client::try_from(kube::Config::new(url)).map_err(|error| failed(error.to_string()))
+}

@@ -58,7 +58,7 @@ impl Program {
 
 impl ControlPlaneError {
     /// Whether a program ended because somebody else had taken its port in the meantime.
-    pub(super) fn is_port_taken(&self) -> bool {
+    pub(crate) fn is_port_taken(&self) -> bool {
         matches!(self, Self::Ended { last_words, .. } if ports::was_taken(last_words))
     }
 }
