@@ -81,12 +81,9 @@ fn settle_spec(root: &mut Value) {
 /// Rewrites a schema, and everything inside it, into what the API server takes.
 fn make_structural(schema: &mut Value) {
     let Some(schema) = schema.as_object_mut() else { return };
-    drop_null(schema);
-    join_variants(schema);
     schema.remove("title");
-    if let Some(Value::String(description)) = schema.get_mut("description") {
-        *description = unwrap_lines(description);
-    }
+    drop_null(schema);
+    describe(schema);
     if schema.get("type").is_some_and(|kind| kind == "array") {
         // A list nobody marked is replaced as a whole by whoever applies it, the way it is written in the file.
         schema.entry("x-kubernetes-list-type").or_insert_with(|| json!("atomic"));
@@ -123,12 +120,32 @@ fn drop_null(schema: &mut Map<String, Value>) {
     }
 }
 
+/// Completes the description with what `kubectl explain` would not show by itself: the default, and what each value of a
+/// choice means.
+fn describe(schema: &mut Map<String, Value>) {
+    let values = join_variants(schema);
+    let Some(Value::String(description)) = schema.get("description") else { return };
+    let mut description = unwrap_lines(description);
+    match schema.get("default") {
+        Some(Value::String(text)) => description.push_str(&format!(" Default: `{text}`.")),
+        Some(default @ (Value::Number(_) | Value::Bool(_))) => {
+            description.push_str(&format!(" Default: `{default}`."));
+        }
+        _ => {}
+    }
+    if !values.is_empty() {
+        description.push_str("\n\n");
+        description.push_str(&values.join("\n"));
+    }
+    schema.insert("description".to_owned(), Value::String(description));
+}
+
 /// A choice whose values have a text of their own comes as one schema per value. The API server wants a single list of
-/// values, so the texts move to the end of the description.
-fn join_variants(schema: &mut Map<String, Value>) {
-    let Some(Value::Array(variants)) = schema.remove("oneOf") else { return };
+/// values; their texts are returned as lines for the description.
+fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
+    let Some(Value::Array(variants)) = schema.remove("oneOf") else { return Vec::new() };
     let mut values = Vec::new();
-    let mut texts = String::new();
+    let mut lines = Vec::new();
     for variant in variants {
         let text = variant.get("description").and_then(Value::as_str).map(unwrap_lines);
         let (constant, several) = (variant.get("const"), variant.get("enum").and_then(Value::as_array));
@@ -136,17 +153,14 @@ fn join_variants(schema: &mut Map<String, Value>) {
             if let (Some(name), Some(text)) = (value.as_str(), &text)
                 && !says_only_the_name(name, text)
             {
-                texts.push_str(&format!("\n- `{name}`: {text}"));
+                lines.push(format!("- `{name}`: {text}"));
             }
             values.push(value.clone());
         }
     }
-    let description = schema.get("description").and_then(Value::as_str).unwrap_or_default();
-    let description =
-        if texts.is_empty() { description.to_owned() } else { format!("{description}\n{texts}") };
     schema.insert("type".to_owned(), json!("string"));
     schema.insert("enum".to_owned(), Value::Array(values));
-    schema.insert("description".to_owned(), json!(description));
+    lines
 }
 
 /// Whether a text merely repeats the value, as in `github`: GitHub.

@@ -10,6 +10,10 @@ use crate::reference::{LocalRef, NsRef};
 use crate::schema::{CIDR_LENGTH, IP_LENGTH, is_cidr, is_ip};
 use crate::wire::{given, is_default};
 
+/// How long a list may be whose items have a rule of their own. The API server multiplies the cost of the rule by the
+/// length and refuses the definition without a bound; an object this long would hardly fit into it anyway.
+const MAX_CHECKED_ITEMS: u32 = 16_384;
+
 /// Which addresses there are and who may have them.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
@@ -62,6 +66,7 @@ pub struct NetworkPoolSpec {
     #[schemars(extend("maxLength" = CIDR_LENGTH, "x-kubernetes-validations" = is_cidr()))]
     pub cidr: String,
     /// Parts of the range that no cluster may have, such as those of routers.
+    #[schemars(length(max = MAX_CHECKED_ITEMS))]
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reserved: Vec<ReservedRange>,
     /// Parts of the range that clusters may have. Left out, everything that is not reserved.
@@ -190,7 +195,10 @@ pub struct NetworkPoolStatus {
     pub observed_generation: Option<i64>,
     /// Addresses that the platform's own machines and Services use, by address.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip"]))]
+    #[schemars(
+        length(max = MAX_CHECKED_ITEMS),
+        extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip"])
+    )]
     pub infrastructure_allocations: Vec<InfrastructureAllocation>,
     /// How many addresses the platform itself uses.
     #[serde(rename = "infrastructureConsumedIPs", skip_serializing_if = "Option::is_none")]
