@@ -13,7 +13,7 @@ use crate::reference::LocalRef;
 pub struct TenantClusterStatus {
     /// The aspects of the cluster's state: Ready sums up QuotaSatisfied, ProviderAccessGranted, NetworkReady, ImageReady,
     /// InfrastructureReady, ControlPlaneReady, WorkersReady and AddonsReady.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the cluster is in its life.

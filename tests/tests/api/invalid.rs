@@ -23,6 +23,7 @@ struct Refusals {
 struct Case {
     name: String,
     patch: Value,
+    #[serde(default)]
     message: String,
 }
 
@@ -49,21 +50,18 @@ async fn check(plane: &ControlPlane, namespace: &str, refusals: Refusals) -> (us
     let Refusals { minimal, cases } = refusals;
     let create = ["create", "--validate=strict", "-n", namespace, "-f", "-"];
     plane.kubectl_with_input(&create, &minimal.to_string()).await.unwrap().success().unwrap();
+    let replace = ["replace", "--subresource=status", "--validate=strict", "-n", namespace, "-f", "-"];
     let mut surprises = Vec::new();
     for case in &cases {
         let mut object = minimal.clone();
         merge(&mut object, &case.patch);
         let in_status = case.patch.get("status").is_some();
 
-        let refusal = match in_status {
-            true => dry_run_status(plane, namespace, &object).await,
-            false => dry_run(plane, namespace, &object).await,
+        let (refusal, command) = match in_status {
+            true => (dry_run_status(plane, namespace, &object).await, &replace[..]),
+            false => (dry_run(plane, namespace, &object).await, &create[..]),
         };
         let reasons = refusal.map_or_else(|status| reasons(&status), |_| Vec::new());
-        let command = match in_status {
-            true => ["replace", "--subresource=status", "--validate=strict", "-n", namespace, "-f", "-"].as_slice(),
-            false => create.as_slice(),
-        };
         let output = plane.kubectl_with_input(command, &object.to_string()).await.unwrap();
         let message = output.stderr.trim_end();
         if reasons.len() != 1 || output.status.success() || message != case.message.trim_end() {
