@@ -23,37 +23,17 @@ pub(crate) const DEFAULT_CREATE_NAMESPACE: bool = true;
     shortname = "adddef",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Display Name",
-        type_ = "string",
-        json_path = ".spec.displayName",
-        description = "Name for people."
-    ),
-    printcolumn(
-        name = "Category",
-        type_ = "string",
-        json_path = ".spec.category",
-        description = "What kind of addon it is."
-    ),
-    printcolumn(
-        name = "Chart",
-        type_ = "string",
-        json_path = ".spec.chart.name",
-        description = "Chart that installs the addon."
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".spec.chart.defaultVersion",
-        description = "Chart version when the user does not say."
-    ),
-    printcolumn(
-        name = "Platform",
-        type_ = "boolean",
-        json_path = ".spec.platform",
-        description = "Whether the platform itself depends on the addon."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Display Name", "type": "string", "jsonPath": ".spec.displayName",
+                      "description": "Name for people."}"#,
+    printcolumn = r#"{"name": "Category", "type": "string", "jsonPath": ".spec.category",
+                      "description": "What kind of addon it is."}"#,
+    printcolumn = r#"{"name": "Chart", "type": "string", "jsonPath": ".spec.chart.name",
+                      "description": "Chart that installs the addon."}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".spec.chart.defaultVersion",
+                      "description": "Chart version when the user does not say."}"#,
+    printcolumn = r#"{"name": "Platform", "type": "boolean", "jsonPath": ".spec.platform",
+                      "description": "Whether the platform itself depends on the addon."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct AddonDefinitionSpec {
@@ -82,7 +62,8 @@ pub struct AddonDefinitionSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub platform: Option<bool>,
-    /// Where the addon goes in a GitOps repository. Left out, it is `infrastructure` for platform addons, else `apps`.
+    /// Where the addon goes in a GitOps repository. Left out, it is `infrastructure` for platform addons,
+    /// else `apps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<AddonTier>,
     /// AddonDefinitions that must be installed in the same cluster first, by name.

@@ -41,38 +41,17 @@ pub const CONFIG_NAME: &str = "butler";
     category = "butler",
     derive = "Default",
     derive = "PartialEq",
-    printcolumn(
-        name = "Mode",
-        type_ = "string",
-        json_path = ".spec.multiTenancy.mode",
-        description = "Whether clusters need a team."
-    ),
-    printcolumn(
-        name = "Git",
-        type_ = "string",
-        json_path = ".spec.gitProvider.type",
-        description = "Where Git repositories are hosted."
-    ),
-    printcolumn(
-        name = "Teams",
-        type_ = "integer",
-        json_path = ".status.teamCount",
-        description = "Teams on the platform."
-    ),
-    printcolumn(
-        name = "Clusters",
-        type_ = "integer",
-        json_path = ".status.clusterCount",
-        description = "Clusters on the platform."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Exposure",
-        type_ = "string",
-        json_path = ".status.controlPlaneExposureMode",
-        description = "How tenant API servers are reached.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Mode", "type": "string", "jsonPath": ".spec.multiTenancy.mode",
+                      "description": "Whether clusters need a team."}"#,
+    printcolumn = r#"{"name": "Git", "type": "string", "jsonPath": ".spec.gitProvider.type",
+                      "description": "Where Git repositories are hosted."}"#,
+    printcolumn = r#"{"name": "Teams", "type": "integer", "jsonPath": ".status.teamCount",
+                      "description": "Teams on the platform."}"#,
+    printcolumn = r#"{"name": "Clusters", "type": "integer", "jsonPath": ".status.clusterCount",
+                      "description": "Clusters on the platform."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Exposure", "type": "string", "jsonPath": ".status.controlPlaneExposureMode",
+                      "description": "How tenant API servers are reached.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ButlerConfigSpec {
@@ -86,11 +65,12 @@ pub struct ButlerConfigSpec {
     /// ProviderConfig of clusters for which neither they nor their team name one, in `butler-system`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_provider_config_ref: Option<LocalRef>,
-    /// Limits of teams, for each limit that a team does not set itself. Left out, such a limit does not exist.
+    /// Limits of teams, for each limit that a team does not set itself. Left out, such a limit does not
+    /// exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_team_limits: Option<TeamLimits>,
-    /// Chart versions of the addons that every cluster gets, for clusters that do not name one. Left out, they are the
-    /// versions that this release of Butler was tested with.
+    /// Chart versions of the addons that every cluster gets, for clusters that do not name one. Left out,
+    /// they are the versions that this release of Butler was tested with.
     #[serde(default, skip_serializing_if = "is_default")]
     pub default_addon_versions: AddonVersions,
     /// Where the platform's Git repositories are hosted. Left out, Butler creates none.

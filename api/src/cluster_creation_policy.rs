@@ -23,25 +23,13 @@ use crate::reference::LocalRef;
     shortname = "ccp",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Team",
-        type_ = "string",
-        json_path = ".spec.scope['team','teamAndEnvironment'].teamRef.name",
-        description = "Team that the policy counts for."
-    ),
-    printcolumn(
-        name = "Env",
-        type_ = "string",
-        json_path = ".spec.scope.teamAndEnvironment.environmentName",
-        description = "Environment that the policy counts for."
-    ),
-    printcolumn(
-        name = "Providers",
-        type_ = "string",
-        json_path = ".spec.targetProviders",
-        description = "Providers that the policy counts for; none means all."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp")
+    printcolumn = r#"{"name": "Team", "type": "string", "jsonPath": ".spec.scope['team','teamAndEnvironment'].teamRef.name",
+                      "description": "Team that the policy counts for."}"#,
+    printcolumn = r#"{"name": "Env", "type": "string", "jsonPath": ".spec.scope.teamAndEnvironment.environmentName",
+                      "description": "Environment that the policy counts for."}"#,
+    printcolumn = r#"{"name": "Providers", "type": "string", "jsonPath": ".spec.targetProviders",
+                      "description": "Providers that the policy counts for; none means all."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCreationPolicySpec {

@@ -1,8 +1,9 @@
 //! The CustomResourceDefinitions of all kinds, made from the types.
 //!
-//! kube's own derivation is not used for the schema: it marks every optional field `nullable`, so that an explicit
-//! `null` would be stored and would keep the default away, and it lets the text about an enum's type replace the text
-//! about the field. Here `null` is the same as leaving a field out, and every field speaks for itself.
+//! kube's own derivation is not used for the schema: it marks every optional field `nullable`, so that an
+//! explicit `null` would be stored and would keep the default away, and it lets the text about an enum's type
+//! replace the text about the field. Here `null` is the same as leaving a field out, and every field speaks
+//! for itself.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceValidation, JSONSchemaProps,
@@ -63,8 +64,8 @@ fn schema_of<K: JsonSchema>() -> JSONSchemaProps {
     serde_json::from_value(schema).expect("the schema of a kind is a JSONSchemaProps")
 }
 
-/// An object may leave `spec` out only if nothing in it is required; then it gets an empty one, so that the defaults
-/// inside it apply.
+/// An object may leave `spec` out only if nothing in it is required; then it gets an empty one, so that the
+/// defaults inside it apply.
 fn settle_spec(root: &mut Value) {
     let Some(root) = root.as_object_mut() else { return };
     root.remove("required");
@@ -85,7 +86,8 @@ fn make_structural(schema: &mut Value) {
     drop_null(schema);
     describe(schema);
     if schema.get("type").is_some_and(|kind| kind == "array") {
-        // A list nobody marked is replaced as a whole by whoever applies it, the way it is written in the file.
+        // A list nobody marked is replaced as a whole by whoever applies it, the way it is written in the
+        // file.
         schema.entry("x-kubernetes-list-type").or_insert_with(|| json!("atomic"));
     }
     if let Some(Value::Object(fields)) = schema.get_mut("properties") {
@@ -120,8 +122,8 @@ fn drop_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Completes the description with what `kubectl explain` would not show by itself: the default, and what each value of a
-/// choice means.
+/// Completes the description with what `kubectl explain` would not show by itself: the default, and what each
+/// value of a choice means.
 fn describe(schema: &mut Map<String, Value>) {
     let values = join_variants(schema);
     let Some(Value::String(description)) = schema.get("description") else { return };
@@ -140,19 +142,20 @@ fn describe(schema: &mut Map<String, Value>) {
     schema.insert("description".to_owned(), Value::String(description));
 }
 
-/// A choice whose values have a text of their own comes as one schema per value. The API server wants a single list of
-/// values; their texts are returned as lines for the description.
+/// A choice whose values have a text of their own comes as one schema per value. The API server wants a
+/// single list of values; their texts are returned as lines for the description, unless all they say is the
+/// name.
 fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
     let Some(Value::Array(variants)) = schema.remove("oneOf") else { return Vec::new() };
     let mut values = Vec::new();
     let mut lines = Vec::new();
+    let mut tells_more = false;
     for variant in variants {
         let text = variant.get("description").and_then(Value::as_str).map(unwrap_lines);
         let (constant, several) = (variant.get("const"), variant.get("enum").and_then(Value::as_array));
         for value in constant.into_iter().chain(several.into_iter().flatten()) {
-            if let (Some(name), Some(text)) = (value.as_str(), &text)
-                && !says_only_the_name(name, text)
-            {
+            if let (Some(name), Some(text)) = (value.as_str(), &text) {
+                tells_more |= !says_only_the_name(name, text);
                 lines.push(format!("- `{name}`: {text}"));
             }
             values.push(value.clone());
@@ -160,7 +163,7 @@ fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
     }
     schema.insert("type".to_owned(), json!("string"));
     schema.insert("enum".to_owned(), Value::Array(values));
-    lines
+    if tells_more { lines } else { Vec::new() }
 }
 
 /// Whether a text merely repeats the value, as in `github`: GitHub.
@@ -170,8 +173,8 @@ fn says_only_the_name(name: &str, text: &str) -> bool {
     letters(name) == letters(text)
 }
 
-/// Source lines are broken where the editor ends; whoever reads the text has a window of another width. Blank lines and
-/// list items stay lines of their own.
+/// Source lines are broken where the editor ends; whoever reads the text has a window of another width. Blank
+/// lines and list items stay lines of their own.
 fn unwrap_lines(text: &str) -> String {
     let mut unwrapped = String::new();
     for line in text.lines().map(str::trim_end) {

@@ -17,12 +17,12 @@ pub struct ControlPlaneExposure {
     /// `*.k8s.example.org`. Those two modes need it; LoadBalancer does not use it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hostname: Option<String>,
-    /// Ingress class of the shared ingress controller, for mode Ingress. Left out, the management cluster's default
-    /// class is used.
+    /// Ingress class of the shared ingress controller, for mode Ingress. Left out, the management cluster's
+    /// default class is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ingress_class_name: Option<String>,
-    /// Kind of ingress controller, for mode Ingress. It decides how TLS is passed through to the API server. Left
-    /// out, it is taken as `generic`.
+    /// Kind of ingress controller, for mode Ingress. It decides how TLS is passed through to the API server.
+    /// Left out, it is taken as `generic`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller_type: Option<IngressControllerType>,
     /// Shared Gateway for mode Gateway, as `namespace/name`. That mode needs it.
@@ -72,7 +72,8 @@ impl ExposureMode {
     /// The mode when nobody chose one.
     pub const DEFAULT: Self = Self::LoadBalancer;
 
-    /// Whether tenants reach their API server through a shared proxy, and so need a TCP proxy inside the cluster.
+    /// Whether tenants reach their API server through a shared proxy, and so need a TCP proxy inside the
+    /// cluster.
     pub fn needs_tcp_proxy(self) -> bool {
         matches!(self, Self::Ingress | Self::Gateway)
     }
@@ -92,8 +93,8 @@ pub enum IngressControllerType {
     Generic,
 }
 
-/// How one cluster exposes its API server: a platform-wide mode, or a Service type that only a single cluster can
-/// choose.
+/// How one cluster exposes its API server: a platform-wide mode, or a Service type that only a single cluster
+/// can choose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum ServiceType {
     /// A Service with its own address.
@@ -114,7 +115,8 @@ impl ServiceType {
         own.unwrap_or_else(|| platform.map_or(ExposureMode::DEFAULT, ControlPlaneExposure::mode).into())
     }
 
-    /// The platform-wide mode that this type stands for; none for the types that only a single cluster can choose.
+    /// The platform-wide mode that this type stands for; none for the types that only a single cluster can
+    /// choose.
     pub fn mode(self) -> Option<ExposureMode> {
         match self {
             Self::LoadBalancer => Some(ExposureMode::LoadBalancer),

@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 pub struct HelmValues(pub Map<String, Value>);
 
 impl HelmValues {
-    /// These values laid over `base`: objects merge key by key, anything else replaces what was there, and `null`
-    /// removes a key, as Helm itself does.
+    /// These values laid over `base`: objects merge key by key, anything else replaces what was there, and
+    /// `null` removes a key, as Helm itself does.
     pub fn over(&self, base: &Self) -> Self {
         let mut merged = base.0.clone();
         lay_over(&mut merged, &self.0);

@@ -23,50 +23,21 @@ use crate::schema::{IP_LENGTH, is_ip};
     shortname = "ipa",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Pool",
-        type_ = "string",
-        json_path = ".spec.poolRef.name",
-        description = "NetworkPool that the addresses come from."
-    ),
-    printcolumn(
-        name = "Cluster",
-        type_ = "string",
-        json_path = ".spec.tenantClusterRef.name",
-        description = "Cluster that holds the addresses."
-    ),
-    printcolumn(
-        name = "Type",
-        type_ = "string",
-        json_path = ".spec.type",
-        description = "What the addresses are for."
-    ),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Whether the addresses are held."
-    ),
-    printcolumn(
-        name = "Start",
-        type_ = "string",
-        json_path = ".status.startAddress",
-        description = "First address."
-    ),
-    printcolumn(
-        name = "End",
-        type_ = "string",
-        json_path = ".status.endAddress",
-        description = "Last address."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Count",
-        type_ = "integer",
-        json_path = ".status.allocatedCount",
-        description = "How many addresses are held.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Pool", "type": "string", "jsonPath": ".spec.poolRef.name",
+                      "description": "NetworkPool that the addresses come from."}"#,
+    printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".spec.tenantClusterRef.name",
+                      "description": "Cluster that holds the addresses."}"#,
+    printcolumn = r#"{"name": "Type", "type": "string", "jsonPath": ".spec.type",
+                      "description": "What the addresses are for."}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Whether the addresses are held."}"#,
+    printcolumn = r#"{"name": "Start", "type": "string", "jsonPath": ".status.startAddress",
+                      "description": "First address."}"#,
+    printcolumn = r#"{"name": "End", "type": "string", "jsonPath": ".status.endAddress",
+                      "description": "Last address."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Count", "type": "integer", "jsonPath": ".status.allocatedCount",
+                      "description": "How many addresses are held.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct IPAllocationSpec {

@@ -27,7 +27,8 @@ pub const SCHEMATIC_ID: &str = "butler.butlerlabs.dev/schematic-id";
 pub const IMAGE_VERSION: &str = "butler.butlerlabs.dev/image-version";
 /// Processor architecture of an image.
 pub const IMAGE_ARCH: &str = "butler.butlerlabs.dev/image-arch";
-/// Environment of its Team that a TenantCluster belongs to. It changes only together with [`MIGRATION_OPERATION`].
+/// Environment of its Team that a TenantCluster belongs to. It changes only together with
+/// [`annotations::MIGRATION_OPERATION`].
 pub const ENVIRONMENT: &str = "butler.butlerlabs.dev/environment";
 /// Marks LoadBalancer Services that the platform owns; the value is `true`.
 pub const PLATFORM_LB: &str = "butler.butlerlabs.dev/platform-lb";

@@ -23,38 +23,17 @@ use crate::wire::given;
     shortname = "maddon",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Addon",
-        type_ = "string",
-        json_path = ".spec.addon",
-        description = "AddonDefinition of the addon."
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".spec.version",
-        description = "Chart version that was asked for."
-    ),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Where the addon is in its life."
-    ),
-    printcolumn(
-        name = "Installed",
-        type_ = "string",
-        json_path = ".status.installedVersion",
-        description = "Chart version that is installed."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.message",
-        description = "What the addon is waiting for.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Addon", "type": "string", "jsonPath": ".spec.addon",
+                      "description": "AddonDefinition of the addon."}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".spec.version",
+                      "description": "Chart version that was asked for."}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Where the addon is in its life."}"#,
+    printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.installedVersion",
+                      "description": "Chart version that is installed."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.message",
+                      "description": "What the addon is waiting for.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct ManagementAddonSpec {
@@ -91,7 +70,8 @@ impl ManagementAddonSpec {
 }
 
 impl ManagementAddon {
-    /// The name of the release: that of the ManagementAddon, so that two addons of one definition do not collide.
+    /// The name of the release: that of the ManagementAddon, so that two addons of one definition do not
+    /// collide.
     pub fn release_name(&self) -> &str {
         self.metadata.name.as_deref().unwrap_or_default()
     }

@@ -5,13 +5,15 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::address_span::AddressSpan;
 use crate::ip_allocation::AllocationType;
 use crate::reference::{LocalRef, NsRef};
 use crate::schema::{CIDR_LENGTH, IP_LENGTH, is_cidr, is_ip};
 use crate::wire::{given, is_default};
 
-/// How long a list may be whose items have a rule of their own. The API server multiplies the cost of the rule by the
-/// length and refuses the definition without a bound; an object this long would hardly fit into it anyway.
+/// How long a list may be whose items have a rule of their own. The API server multiplies the cost of the
+/// rule by the length and refuses the definition without a bound; an object this long would hardly fit into
+/// it anyway.
 const MAX_CHECKED_ITEMS: u32 = 16_384;
 
 /// Which addresses there are and who may have them.
@@ -27,38 +29,17 @@ const MAX_CHECKED_ITEMS: u32 = 16_384;
     shortname = "np",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "CIDR",
-        type_ = "string",
-        json_path = ".spec.cidr",
-        description = "Range of the pool."
-    ),
-    printcolumn(
-        name = "Available",
-        type_ = "integer",
-        json_path = ".status.availableIPs",
-        description = "Addresses that are free."
-    ),
-    printcolumn(
-        name = "Allocated",
-        type_ = "integer",
-        json_path = ".status.allocatedIPs",
-        description = "Addresses that clusters hold."
-    ),
-    printcolumn(
-        name = "Total",
-        type_ = "integer",
-        json_path = ".status.totalIPs",
-        description = "Addresses that clusters can have."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Largest Block",
-        type_ = "integer",
-        json_path = ".status.largestFreeBlock",
-        description = "Free addresses in a row.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "CIDR", "type": "string", "jsonPath": ".spec.cidr",
+                      "description": "Range of the pool."}"#,
+    printcolumn = r#"{"name": "Available", "type": "integer", "jsonPath": ".status.availableIPs",
+                      "description": "Addresses that are free."}"#,
+    printcolumn = r#"{"name": "Allocated", "type": "integer", "jsonPath": ".status.allocatedIPs",
+                      "description": "Addresses that clusters hold."}"#,
+    printcolumn = r#"{"name": "Total", "type": "integer", "jsonPath": ".status.totalIPs",
+                      "description": "Addresses that clusters can have."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Largest Block", "type": "integer", "jsonPath": ".status.largestFreeBlock",
+                      "description": "Free addresses in a row.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkPoolSpec {
@@ -88,15 +69,18 @@ pub struct ReservedRange {
 /// Parts of the pool that clusters may have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TenantAllocation {
-    /// Parts that clusters may have, at most 16, in ascending order. Left out, they begin at `start` and stop at `end`.
+    /// Parts that clusters may have, at most 16, in ascending order. Left out, they begin at `start` and stop
+    /// at `end`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub ranges: Vec<IpRange>,
-    /// First address that clusters may have. The older way to give a single range; `ranges` is preferred and beats it.
+    /// First address that clusters may have. The older way to give a single range; `ranges` is preferred and
+    /// beats it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip()))]
     pub start: Option<String>,
-    /// Last address that clusters may have. The older way to give a single range; `ranges` is preferred and beats it.
+    /// Last address that clusters may have. The older way to give a single range; `ranges` is preferred and
+    /// beats it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip()))]
     pub end: Option<String>,
@@ -106,19 +90,19 @@ pub struct TenantAllocation {
 }
 
 impl TenantAllocation {
-    /// The parts that clusters may have; none means everything that is not reserved. One end without the other is
-    /// handed on as given, so that whoever reads it sees that it is incomplete.
-    pub fn ranges(&self) -> Vec<(Option<&str>, Option<&str>)> {
+    /// The parts that clusters may have; none means everything that is not reserved. An end that was not
+    /// given is an empty text, so that whoever parses the span hears about it.
+    pub fn ranges(&self) -> Vec<AddressSpan> {
         if !self.ranges.is_empty() {
-            return self
-                .ranges
-                .iter()
-                .map(|range| (Some(range.start.as_str()), Some(range.end.as_str())))
-                .collect();
+            let span = |range: &IpRange| AddressSpan { start: range.start.clone(), end: range.end.clone() };
+            return self.ranges.iter().map(span).collect();
         }
         match (given(&self.start), given(&self.end)) {
             (None, None) => Vec::new(),
-            ends => vec![ends],
+            (start, end) => {
+                let text = |end: Option<&str>| end.unwrap_or_default().to_owned();
+                vec![AddressSpan { start: text(start), end: text(end) }]
+            }
         }
     }
 }
@@ -214,7 +198,7 @@ pub struct NetworkPoolStatus {
     pub unmanaged_scope_ips: Option<i32>,
     /// Parts of the range that are neither reserved nor for clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub unmanaged_ranges: Vec<UnmanagedRange>,
+    pub unmanaged_ranges: Vec<AddressSpan>,
 }
 
 /// An address that the platform itself uses.
@@ -237,15 +221,6 @@ pub struct InfrastructureAllocation {
     pub service_ref: Option<NsRef>,
 }
 
-/// A part of the pool that is neither reserved nor for clusters.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct UnmanagedRange {
-    /// First address.
-    pub start: String,
-    /// Last address.
-    pub end: String,
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
@@ -259,13 +234,15 @@ mod tests {
     #[test]
     fn ranges_beat_the_older_start_and_end() {
         let older = allocation(json!({"start": "10.0.0.1", "end": "10.0.0.9"}));
-        assert_eq!(older.ranges(), [(Some("10.0.0.1"), Some("10.0.0.9"))]);
+        assert_eq!(older.ranges(), [AddressSpan::parse("10.0.0.1-10.0.0.9")]);
         let both = allocation(json!({
             "start": "10.0.0.1", "end": "10.0.0.9", "ranges": [{"start": "10.0.1.1", "end": "10.0.1.9"}]
         }));
-        assert_eq!(both.ranges(), [(Some("10.0.1.1"), Some("10.0.1.9"))]);
+        assert_eq!(both.ranges(), [AddressSpan::parse("10.0.1.1-10.0.1.9")]);
         assert_eq!(allocation(json!({})).ranges(), []);
-        assert_eq!(allocation(json!({"start": "10.0.0.1"})).ranges(), [(Some("10.0.0.1"), None)]);
+        let half = allocation(json!({"start": "10.0.0.1"})).ranges();
+        assert_eq!(half, [AddressSpan { start: "10.0.0.1".into(), end: String::new() }]);
+        assert!(half[0].range().is_err());
     }
 
     #[test]

@@ -19,7 +19,8 @@ pub use self::status::ProviderConfigStatus;
 use crate::reference::{NsRef, SecretRef};
 use crate::wire::is_default;
 
-/// How to reach the infrastructure and who may use it. The block that is named like `provider` holds its settings.
+/// How to reach the infrastructure and who may use it. The block that is named like `provider` holds its
+/// settings.
 #[derive(CustomResource, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "butler.butlerlabs.dev",
@@ -30,55 +31,31 @@ use crate::wire::is_default;
            and the teams that may use it. ProviderConfigs usually live in `butler-system`.",
     status = "ProviderConfigStatus",
     shortname = "pc",
+    shortname = "pcfg",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Provider",
-        type_ = "string",
-        json_path = ".spec.provider",
-        description = "Kind of infrastructure."
-    ),
-    printcolumn(
-        name = "Scope",
-        type_ = "string",
-        json_path = ".spec.scope.type",
-        description = "Who may use the provider."
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "boolean",
-        json_path = ".status.ready",
-        description = "Whether clusters can be placed on the provider."
-    ),
-    printcolumn(
-        name = "Validated",
-        type_ = "boolean",
-        json_path = ".status.validated",
-        description = "Whether the credentials work."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Network",
-        type_ = "string",
-        json_path = ".spec.network.mode",
-        description = "Who hands out addresses.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Free IPs",
-        type_ = "integer",
-        json_path = ".status.capacity.availableIPs",
-        description = "Addresses that are left in the pools.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Provider", "type": "string", "jsonPath": ".spec.provider",
+                      "description": "Kind of infrastructure."}"#,
+    printcolumn = r#"{"name": "Scope", "type": "string", "jsonPath": ".spec.scope.type",
+                      "description": "Who may use the provider."}"#,
+    printcolumn = r#"{"name": "Ready", "type": "boolean", "jsonPath": ".status.ready",
+                      "description": "Whether clusters can be placed on the provider."}"#,
+    printcolumn = r#"{"name": "Validated", "type": "boolean", "jsonPath": ".status.validated",
+                      "description": "Whether the credentials work."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Network", "type": "string", "jsonPath": ".spec.network.mode",
+                      "description": "Who hands out addresses.", "priority": 1}"#,
+    printcolumn = r#"{"name": "Free IPs", "type": "integer", "jsonPath": ".status.capacity.availableIPs",
+                      "description": "Addresses that are left in the pools.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = credentials_are_given()))]
 pub struct ProviderConfigSpec {
     /// Kind of infrastructure.
     pub provider: ProviderKind,
-    /// Secret with the credentials. Every provider but `local` needs it. The Secret holds `kubeconfig` for Harvester,
-    /// `username` and `password` for Nutanix, the same or `token` for Proxmox, and `serviceAccountKey` for Google Cloud.
+    /// Secret with the credentials. Every provider but `local` needs it. The Secret holds `kubeconfig` for
+    /// Harvester, `username` and `password` for Nutanix, the same or `token` for Proxmox, and
+    /// `serviceAccountKey` for Google Cloud.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub credentials_ref: Option<SecretRef>,
     /// Settings of Harvester.

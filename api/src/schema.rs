@@ -10,13 +10,14 @@ pub(crate) const KUBERNETES_VERSION: &str = r"^v\d+\.\d+\.\d+$";
 /// The name of an environment: a valid label value.
 pub(crate) const LABEL_VALUE: &str = "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
 
-/// The longest text of an IP address: an IPv6 address that ends in IPv4 notation. Without a bound the API server
-/// assumes megabytes and refuses the rule as too expensive.
+/// The longest text of an IP address: an IPv6 address that ends in IPv4 notation. Without a bound the API
+/// server assumes megabytes and refuses the rule as too expensive.
 pub(crate) const IP_LENGTH: u32 = 45;
 /// The longest text of a CIDR: the longest address, a slash and `128`.
 pub(crate) const CIDR_LENGTH: u32 = IP_LENGTH + 4;
 
-/// The rule that a text is an IPv4 or IPv6 address. A pattern can only check the shape and lets `999.1.1.1` pass.
+/// The rule that a text is an IPv4 or IPv6 address. A pattern can only check the shape and lets `999.1.1.1`
+/// pass.
 pub(crate) fn is_ip() -> Value {
     json!([{"rule": "isIP(self)", "message": "must be an IPv4 or IPv6 address, for example 10.50.1.10"}])
 }

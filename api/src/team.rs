@@ -17,7 +17,7 @@ pub use self::limits::{EffectiveLimits, ResourceLimits};
 pub use self::status::{QuotaStatus, ResourceUsage, TeamPhase, TeamStatus};
 use crate::contradiction::Contradiction;
 use crate::reference::LocalRef;
-use crate::wire::is_default;
+use crate::wire::{given, is_default};
 
 /// Who is in the team and what it may use. Nothing is required.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,58 +32,23 @@ use crate::wire::is_default;
     category = "butler",
     derive = "Default",
     derive = "PartialEq",
-    printcolumn(
-        name = "Display Name",
-        type_ = "string",
-        json_path = ".spec.displayName",
-        description = "Name for people."
-    ),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Where the team is in its life."
-    ),
-    printcolumn(
-        name = "Namespace",
-        type_ = "string",
-        json_path = ".status.namespace",
-        description = "Namespace of the team."
-    ),
-    printcolumn(
-        name = "Clusters",
-        type_ = "integer",
-        json_path = ".status.clusterCount",
-        description = "Clusters of the team."
-    ),
-    printcolumn(
-        name = "Quota",
-        type_ = "string",
-        json_path = ".status.quotaStatus",
-        description = "How close the team is to its limits."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Members",
-        type_ = "integer",
-        json_path = ".status.memberCount",
-        description = "Users and groups of the team.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Nodes",
-        type_ = "integer",
-        json_path = ".status.resourceUsage.totalNodes",
-        description = "Worker nodes of all clusters.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.quotaMessage",
-        description = "Which limit is close or reached.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Display Name", "type": "string", "jsonPath": ".spec.displayName",
+                      "description": "Name for people."}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Where the team is in its life."}"#,
+    printcolumn = r#"{"name": "Namespace", "type": "string", "jsonPath": ".status.namespace",
+                      "description": "Namespace of the team."}"#,
+    printcolumn = r#"{"name": "Clusters", "type": "integer", "jsonPath": ".status.clusterCount",
+                      "description": "Clusters of the team."}"#,
+    printcolumn = r#"{"name": "Quota", "type": "string", "jsonPath": ".status.quotaStatus",
+                      "description": "How close the team is to its limits."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Members", "type": "integer", "jsonPath": ".status.memberCount",
+                      "description": "Users and groups of the team.", "priority": 1}"#,
+    printcolumn = r#"{"name": "Nodes", "type": "integer", "jsonPath": ".status.resourceUsage.totalNodes",
+                      "description": "Worker nodes of all clusters.", "priority": 1}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.quotaMessage",
+                      "description": "Which limit is close or reached.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TeamSpec {
@@ -97,17 +62,19 @@ pub struct TeamSpec {
     #[serde(default, skip_serializing_if = "is_default")]
     pub access: TeamAccess,
     /// What all clusters of the team may use together. A limit that is left out comes from the platform's
-    /// `defaultTeamLimits`; without one there is no limit. Only platform administrators may change this block.
+    /// `defaultTeamLimits`; without one there is no limit. Only platform administrators may change this
+    /// block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource_limits: Option<ResourceLimits>,
-    /// ProviderConfig of clusters that do not name one, in `butler-system`. Left out, it is the platform's default.
+    /// ProviderConfig of clusters that do not name one, in `butler-system`. Left out, it is the platform's
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config_ref: Option<LocalRef>,
     /// Values for what a new cluster leaves out.
     #[serde(default, skip_serializing_if = "is_default")]
     pub cluster_defaults: ClusterDefaults,
-    /// Stages such as `dev` and `prod` with limits of their own. Once a team has environments, each of its clusters must
-    /// name one in the label `butler.butlerlabs.dev/environment`.
+    /// Stages such as `dev` and `prod` with limits of their own. Once a team has environments, each of its
+    /// clusters must name one in the label `butler.butlerlabs.dev/environment`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<Environment>,
@@ -134,11 +101,27 @@ impl TeamSpec {
     }
 }
 
+impl Team {
+    /// The namespace of the team: the one reported, else the team's own name.
+    pub fn namespace(&self) -> &str {
+        let reported = self.status.as_ref().and_then(|status| given(&status.namespace));
+        reported.unwrap_or_else(|| self.metadata.name.as_deref().unwrap_or_default())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_team_lives_in_the_namespace_of_its_name_until_told_otherwise() {
+        let mut team = Team::new("payments", TeamSpec::default());
+        assert_eq!(team.namespace(), "payments");
+        team.status = Some(TeamStatus { namespace: Some("payments-2".into()), ..Default::default() });
+        assert_eq!(team.namespace(), "payments-2");
+    }
 
     #[test]
     fn an_environment_overrides_the_teams_defaults_field_by_field_and_adds_its_addons() {

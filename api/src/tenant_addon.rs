@@ -11,7 +11,8 @@ use crate::helm_values::HelmValues;
 use crate::reference::LocalRef;
 use crate::wire::given;
 
-/// Which addon goes into which cluster. Name the addon with `addon`, or bring a chart of your own with `helm`.
+/// Which addon goes into which cluster. Name the addon with `addon`, or bring a chart of your own with
+/// `helm`.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "butler.butlerlabs.dev",
@@ -24,44 +25,19 @@ use crate::wire::given;
     shortname = "ta",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Cluster",
-        type_ = "string",
-        json_path = ".spec.clusterRef.name",
-        description = "Cluster that the addon goes into."
-    ),
-    printcolumn(
-        name = "Addon",
-        type_ = "string",
-        json_path = ".spec.addon",
-        description = "AddonDefinition of the addon."
-    ),
-    printcolumn(
-        name = "Version",
-        type_ = "string",
-        json_path = ".spec.version",
-        description = "Chart version that was asked for."
-    ),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Where the addon is in its life."
-    ),
-    printcolumn(
-        name = "Installed",
-        type_ = "string",
-        json_path = ".status.installedVersion",
-        description = "Chart version that is installed."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.message",
-        description = "What the addon is waiting for.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Cluster", "type": "string", "jsonPath": ".spec.clusterRef.name",
+                      "description": "Cluster that the addon goes into."}"#,
+    printcolumn = r#"{"name": "Addon", "type": "string", "jsonPath": ".spec.addon",
+                      "description": "AddonDefinition of the addon."}"#,
+    printcolumn = r#"{"name": "Version", "type": "string", "jsonPath": ".spec.version",
+                      "description": "Chart version that was asked for."}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Where the addon is in its life."}"#,
+    printcolumn = r#"{"name": "Installed", "type": "string", "jsonPath": ".status.installedVersion",
+                      "description": "Chart version that is installed."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.message",
+                      "description": "What the addon is waiting for.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TenantAddonSpec {
@@ -126,7 +102,8 @@ impl TenantAddonSpec {
 }
 
 impl TenantAddon {
-    /// The name of the release: that of the user's chart, else the definition's, else the TenantAddon's own name.
+    /// The name of the release: that of the user's chart, else the definition's, else the TenantAddon's own
+    /// name.
     pub fn release_name<'a>(&'a self, definition: Option<&'a AddonDefinition>) -> &'a str {
         let charts = self.spec.helm.as_ref().and_then(|helm| given(&helm.release_name));
         let definitions =
@@ -156,7 +133,8 @@ impl TenantAddon {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantAddonStatus {
-    /// The aspects of the addon's state: ClusterReady, DependenciesMet, Installed, Healthy, and Ready, which sums up.
+    /// The aspects of the addon's state: ClusterReady, DependenciesMet, Installed, Healthy, and Ready, which
+    /// sums up.
     #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -18,10 +18,11 @@ pub use self::addons::Addons;
 pub use self::control_plane::ControlPlane;
 pub use self::infrastructure::InfrastructureOverride;
 pub use self::management::{ManagementMode, ManagementPolicy};
-pub use self::networking::{AddressSpan, Networking};
+pub use self::networking::Networking;
 pub use self::status::TenantClusterStatus;
 pub use self::workers::Workers;
 pub use self::workspaces::Workspaces;
+use crate::address_span::AddressSpan;
 use crate::butler_config::ButlerConfigSpec;
 use crate::contradiction::Contradiction;
 use crate::labels;
@@ -30,8 +31,8 @@ use crate::reference::{LocalRef, NsRef, ProviderRef};
 use crate::team::TeamSpec;
 use crate::wire::{given, is_default};
 
-/// What the cluster should be. Only `kubernetesVersion` and `workers.replicas` are needed, and both are filled in from
-/// the team's defaults where it has some.
+/// What the cluster should be. Only `kubernetesVersion` and `workers.replicas` are needed, and both are
+/// filled in from the team's defaults where it has some.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "butler.butlerlabs.dev",
@@ -46,84 +47,43 @@ use crate::wire::{given, is_default};
     category = "butler",
     derive = "Default",
     derive = "PartialEq",
-    scale(spec_replicas_path = ".spec.workers.replicas", status_replicas_path = ".status.workerNodes"),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Where the cluster is in its life."
-    ),
-    printcolumn(
-        name = "K8s Version",
-        type_ = "string",
-        json_path = ".spec.kubernetesVersion",
-        description = "Kubernetes release that was asked for."
-    ),
-    printcolumn(
-        name = "Workers",
-        type_ = "integer",
-        json_path = ".spec.workers.replicas",
-        description = "Worker machines that were asked for."
-    ),
-    printcolumn(
-        name = "Ready",
-        type_ = "integer",
-        json_path = ".status.workerNodesReady",
-        description = "Worker nodes that are ready."
-    ),
-    printcolumn(
-        name = "Endpoint",
-        type_ = "string",
-        json_path = ".status.controlPlaneEndpoint",
-        description = "Where the cluster's API server answers."
-    ),
-    printcolumn(
-        name = "Team",
-        type_ = "string",
-        json_path = ".spec.teamRef.name",
-        description = "Team that the cluster belongs to."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Running",
-        type_ = "string",
-        json_path = ".status.observedState.kubernetesVersion",
-        description = "Kubernetes release that is running.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "OS",
-        type_ = "string",
-        json_path = ".spec.workers.machineTemplate.os.type",
-        description = "Operating system of the workers.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Provider",
-        type_ = "string",
-        json_path = ".spec.providerConfigRef.name",
-        description = "ProviderConfig that the workers run on.",
-        priority = 1
-    ),
-    printcolumn(
-        name = "Message",
-        type_ = "string",
-        json_path = ".status.conditions[?(@.type==\"Ready\")].message",
-        description = "What the cluster is waiting for.",
-        priority = 1
-    )
+    scale = r#"{"specReplicasPath": ".spec.workers.replicas", "statusReplicasPath": ".status.workerNodes"}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Where the cluster is in its life."}"#,
+    printcolumn = r#"{"name": "K8s Version", "type": "string", "jsonPath": ".spec.kubernetesVersion",
+                      "description": "Kubernetes release that was asked for."}"#,
+    printcolumn = r#"{"name": "Workers", "type": "integer", "jsonPath": ".spec.workers.replicas",
+                      "description": "Worker machines that were asked for."}"#,
+    printcolumn = r#"{"name": "Ready", "type": "integer", "jsonPath": ".status.workerNodesReady",
+                      "description": "Worker nodes that are ready."}"#,
+    printcolumn = r#"{"name": "Endpoint", "type": "string", "jsonPath": ".status.controlPlaneEndpoint",
+                      "description": "Where the cluster's API server answers."}"#,
+    printcolumn = r#"{"name": "Team", "type": "string", "jsonPath": ".spec.teamRef.name",
+                      "description": "Team that the cluster belongs to."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Running", "type": "string", "jsonPath": ".status.observedState.kubernetesVersion",
+                      "description": "Kubernetes release that is running.", "priority": 1}"#,
+    printcolumn = r#"{"name": "OS", "type": "string", "jsonPath": ".spec.workers.machineTemplate.os.type",
+                      "description": "Operating system of the workers.", "priority": 1}"#,
+    printcolumn = r#"{"name": "Provider", "type": "string", "jsonPath": ".spec.providerConfigRef.name",
+                      "description": "ProviderConfig that the workers run on.", "priority": 1}"#,
+    printcolumn = r#"{"name": "Message", "type": "string", "jsonPath": ".status.conditions[?(@.type=='Ready')].message",
+                      "description": "What the cluster is waiting for.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct TenantClusterSpec {
-    /// Kubernetes release of the control plane and the workers, in full, for example `v1.31.4`. Raise it to upgrade.
-    /// Left out, it comes from the defaults of the environment or the team; without such a default it is required.
+    /// Kubernetes release of the control plane and the workers, in full, for example `v1.31.4`. Raise it to
+    /// upgrade. Left out, it comes from the defaults of the environment or the team; without such a default
+    /// it is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required, regex(pattern = crate::schema::KUBERNETES_VERSION))]
     pub kubernetes_version: Option<String>,
-    /// Team that the cluster belongs to and whose limits it counts against. Required when the platform enforces teams.
+    /// Team that the cluster belongs to and whose limits it counts against. Required when the platform
+    /// enforces teams.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team_ref: Option<LocalRef>,
-    /// ProviderConfig that says where the workers run. Left out, it is the team's, else the platform's default.
+    /// ProviderConfig that says where the workers run. Left out, it is the team's, else the platform's
+    /// default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config_ref: Option<ProviderRef>,
     /// The hosted control plane.
@@ -139,16 +99,16 @@ pub struct TenantClusterSpec {
     /// Who looks after the cluster once it runs.
     #[serde(default)]
     pub management_policy: ManagementPolicy,
-    /// Addons that Butler installs before it calls the cluster ready. A block that is left out gets the platform's
-    /// choice.
+    /// Addons that Butler installs before it calls the cluster ready. A block that is left out gets the
+    /// platform's choice.
     #[serde(default, skip_serializing_if = "is_default")]
     pub addons: Addons,
-    /// Time servers of the workers, in order of preference. Left out, they are the provider's, else the platform's, else
-    /// `pool.ntp.org`.
+    /// Time servers of the workers, in order of preference. Left out, they are the provider's, else the
+    /// platform's, else `pool.ntp.org`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_servers: Vec<String>,
-    /// Settings of the infrastructure provider that this cluster needs different. Only the block of the provider in use
-    /// is read.
+    /// Settings of the infrastructure provider that this cluster needs different. Only the block of the
+    /// provider in use is read.
     #[serde(default, skip_serializing_if = "is_default")]
     pub infrastructure_override: InfrastructureOverride,
     /// Development workspaces inside the cluster. Left out, there are none.
@@ -201,7 +161,7 @@ impl TenantClusterSpec {
     pub fn contradictions(&self) -> Vec<Contradiction> {
         let older = self.addons.load_balancer.as_ref().and_then(|addon| addon.address_pool());
         match (&self.networking.load_balancer_pool, older) {
-            (Some(newer), Some(older)) if *newer != older => vec![Contradiction {
+            (Some(newer), Some(older)) if !newer.agrees_with(&older) => vec![Contradiction {
                 newer: "spec.networking.loadBalancerPool",
                 older: "spec.addons.loadBalancer.addressPool",
             }],
@@ -238,6 +198,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::exposure::ExposureMode;
 
     fn spec(value: Value) -> TenantClusterSpec {
         serde_json::from_value(value).expect("spec")
@@ -280,6 +241,29 @@ mod tests {
         assert_eq!(none.time_servers(Some(&provider), Some(&config)), ["p"]);
         assert_eq!(none.time_servers(None, Some(&config)), ["c1", "c2"]);
         assert_eq!(none.time_servers(None, None), ["pool.ntp.org"]);
+    }
+
+    #[test]
+    fn addons_need_no_version_and_monitoring_is_one_of_them() {
+        let addons = spec(json!({"addons": {
+            "cni": {"provider": "cilium"},
+            "loadBalancer": {"provider": "metallb", "addressPool": "10.40.1.0-10.40.1.50"},
+            "storage": {"provider": "longhorn"},
+            "monitoring": {"provider": "prometheus"}
+        }}))
+        .addons;
+        assert_eq!(addons.cni.expect("cni").version(), None);
+        assert_eq!(addons.storage.expect("storage").provider(), addons::StorageProvider::Longhorn);
+        assert_eq!(
+            addons.monitoring.expect("monitoring").provider,
+            Some(addons::MonitoringProvider::Prometheus)
+        );
+    }
+
+    #[test]
+    fn a_cluster_may_choose_the_platforms_modes_for_itself() {
+        let chosen = spec(json!({"controlPlane": {"serviceType": "Gateway"}}));
+        assert_eq!(chosen.control_plane.service_type(None).mode(), Some(ExposureMode::Gateway));
     }
 
     #[test]

@@ -18,50 +18,21 @@ use crate::reference::SecretRef;
     shortname = "usr",
     category = "butler",
     derive = "PartialEq",
-    printcolumn(
-        name = "Email",
-        type_ = "string",
-        json_path = ".spec.email",
-        description = "E-mail address of the person."
-    ),
-    printcolumn(
-        name = "Display Name",
-        type_ = "string",
-        json_path = ".spec.displayName",
-        description = "Name for people."
-    ),
-    printcolumn(
-        name = "Auth",
-        type_ = "string",
-        json_path = ".spec.authType",
-        description = "How the person logs in."
-    ),
-    printcolumn(
-        name = "Platform Admin",
-        type_ = "boolean",
-        json_path = ".spec.isPlatformAdmin",
-        description = "Whether the older flag makes the person an administrator."
-    ),
-    printcolumn(
-        name = "Phase",
-        type_ = "string",
-        json_path = ".status.phase",
-        description = "Whether the person can log in."
-    ),
-    printcolumn(
-        name = "Last Login",
-        type_ = "date",
-        json_path = ".status.lastLoginTime",
-        description = "When the person last logged in."
-    ),
-    printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    printcolumn(
-        name = "Platform Role",
-        type_ = "string",
-        json_path = ".spec.platformRole",
-        description = "What the person may do on the whole platform.",
-        priority = 1
-    )
+    printcolumn = r#"{"name": "Email", "type": "string", "jsonPath": ".spec.email",
+                      "description": "E-mail address of the person."}"#,
+    printcolumn = r#"{"name": "Display Name", "type": "string", "jsonPath": ".spec.displayName",
+                      "description": "Name for people."}"#,
+    printcolumn = r#"{"name": "Auth", "type": "string", "jsonPath": ".spec.authType",
+                      "description": "How the person logs in."}"#,
+    printcolumn = r#"{"name": "Platform Admin", "type": "boolean", "jsonPath": ".spec.isPlatformAdmin",
+                      "description": "Whether the older flag makes the person an administrator."}"#,
+    printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
+                      "description": "Whether the person can log in."}"#,
+    printcolumn = r#"{"name": "Last Login", "type": "date", "jsonPath": ".status.lastLoginTime",
+                      "description": "When the person last logged in."}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
+    printcolumn = r#"{"name": "Platform Role", "type": "string", "jsonPath": ".spec.platformRole",
+                      "description": "What the person may do on the whole platform.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct UserSpec {
@@ -88,8 +59,8 @@ pub struct UserSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = AuthType::DEFAULT))]
     pub auth_type: Option<AuthType>,
-    /// Whether the person is an administrator of the platform. The older way to say `platformRole: admin`, which is
-    /// preferred; either of them is enough.
+    /// Whether the person is an administrator of the platform. The older way to say `platformRole: admin`,
+    /// which is preferred; either of them is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub is_platform_admin: Option<bool>,

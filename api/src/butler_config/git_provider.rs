@@ -12,15 +12,16 @@ use crate::wire::given;
 pub struct GitProvider {
     /// Which Git host.
     pub r#type: GitProviderType,
-    /// Address of the Git host. Left out, it is the public service: `https://api.github.com`, `https://gitlab.com` or
-    /// `https://api.bitbucket.org`.
+    /// Address of the Git host. Left out, it is the public service: `https://api.github.com`,
+    /// `https://gitlab.com` or `https://api.bitbucket.org`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Organisation, group or workspace that holds the repositories. Left out, they belong to the user of the credentials.
+    /// Organisation, group or workspace that holds the repositories. Left out, they belong to the user of the
+    /// credentials.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub organization: Option<String>,
-    /// Secret with the credentials, in `butler-system`: `token` for GitHub and GitLab, `username` and `app-password` for
-    /// Bitbucket.
+    /// Secret with the credentials, in `butler-system`: `token` for GitHub and GitLab, `username` and
+    /// `app-password` for Bitbucket.
     pub secret_ref: LocalRef,
 }
 

@@ -1,9 +1,13 @@
 //! What every generated definition must hold.
 
+use std::sync::LazyLock;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::*;
+
+static ALL: LazyLock<Vec<CustomResourceDefinition>> = LazyLock::new(all);
 
 fn schema(definition: &CustomResourceDefinition) -> Value {
     let version = &definition.spec.versions[0];
@@ -11,20 +15,20 @@ fn schema(definition: &CustomResourceDefinition) -> Value {
     serde_json::to_value(schema.expect("schema")).expect("schema")
 }
 
-fn named(plural: &str) -> CustomResourceDefinition {
-    all().into_iter().find(|definition| definition.spec.names.plural == plural).expect(plural)
+fn named(plural: &str) -> &'static CustomResourceDefinition {
+    ALL.iter().find(|definition| definition.spec.names.plural == plural).expect(plural)
 }
 
 /// The schema of one field, found by its path in the object.
 fn field(plural: &str, path: &str) -> Value {
-    path.split('.').fold(schema(&named(plural)), |schema, step| {
+    path.split('.').fold(schema(named(plural)), |schema, step| {
         let schema = schema.get("items").cloned().unwrap_or(schema);
         schema["properties"][step].clone()
     })
 }
 
 fn required(plural: &str, path: &str) -> Value {
-    let schema = if path.is_empty() { schema(&named(plural)) } else { field(plural, path) };
+    let schema = if path.is_empty() { schema(named(plural)) } else { field(plural, path) };
     schema.get("required").cloned().unwrap_or_default()
 }
 
@@ -42,15 +46,16 @@ fn everywhere(visit: &mut dyn FnMut(&str, &Value)) {
             walk(&format!("{path}{{}}"), values, visit);
         }
     }
-    for definition in all() {
-        walk(&definition.spec.names.kind, &schema(&definition), visit);
+    for definition in ALL.iter() {
+        walk(&definition.spec.names.kind, &schema(definition), visit);
     }
 }
 
 #[test]
 fn every_property_is_described_in_whole_sentences() {
     everywhere(&mut |path, schema| {
-        // Items and values are reached through the list or map that holds them; only fields have a name to explain.
+        // Items and values are reached through the list or map that holds them; only fields have a name to
+        // explain.
         if path.ends_with("[]") && schema["type"] != "object" || path.ends_with("{}") {
             return;
         }
@@ -126,8 +131,8 @@ fn references_are_replaced_whole() {
 
 #[test]
 fn spec_is_required_exactly_where_something_in_it_is() {
-    for definition in all() {
-        let schema = schema(&definition);
+    for definition in ALL.iter() {
+        let schema = schema(definition);
         let spec = &schema["properties"]["spec"];
         let kind = definition.spec.names.kind.as_str();
         if matches!(kind, "Team" | "ButlerConfig") {
@@ -196,22 +201,24 @@ fn a_description_names_the_default_and_the_meaning_of_every_value() {
                     - `Observe`: Butler reports what it finds and changes nothing inside the cluster.\n\
                     - `GitOps`: Butler hands the addons over to the GitOps tool in `addons.gitops` and leaves them alone.";
     assert_eq!(mode["description"], expected);
+    let host = field("butlerconfigs", "spec.gitProvider.type");
+    assert_eq!(host["description"], "Which Git host.");
     let replicas = field("tenantclusters", "spec.controlPlane.replicas");
     assert!(replicas["description"].as_str().expect("description").ends_with("Default: `1`."));
 }
 
 #[test]
 fn kinds_are_found_by_category_and_short_name() {
-    for definition in all() {
-        let names = definition.spec.names;
+    for definition in ALL.iter() {
+        let names = &definition.spec.names;
         assert_eq!(names.categories, Some(vec!["butler".to_owned()]), "{}", names.kind);
-        assert!(names.short_names.is_some_and(|names| !names.is_empty()), "{}", names.kind);
+        assert!(names.short_names.as_ref().is_some_and(|names| !names.is_empty()), "{}", names.kind);
     }
 }
 
 #[test]
 fn every_kind_but_the_catalogue_has_a_status_and_clusters_can_be_scaled() {
-    for definition in all() {
+    for definition in ALL.iter() {
         let version = &definition.spec.versions[0];
         let kind = definition.spec.names.kind.as_str();
         let subresources = version.subresources.as_ref();
@@ -220,7 +227,7 @@ fn every_kind_but_the_catalogue_has_a_status_and_clusters_can_be_scaled() {
         let scale = subresources.and_then(|subresources| subresources.scale.as_ref());
         assert_eq!(scale.is_some(), kind == "TenantCluster", "{kind}");
         if has_status {
-            let conditions = &schema(&definition)["properties"]["status"]["properties"]["conditions"];
+            let conditions = &schema(definition)["properties"]["status"]["properties"]["conditions"];
             assert_eq!(conditions["x-kubernetes-list-map-keys"], json!(["type"]), "{kind}");
         }
     }
@@ -228,8 +235,8 @@ fn every_kind_but_the_catalogue_has_a_status_and_clusters_can_be_scaled() {
 
 #[test]
 fn every_printer_column_reads_a_field_that_exists() {
-    for definition in all() {
-        let schema = schema(&definition);
+    for definition in ALL.iter() {
+        let schema = schema(definition);
         for column in definition.spec.versions[0].additional_printer_columns.iter().flatten() {
             let path = column.json_path.split(['[', '?']).next().expect("path");
             let steps = path.split('.').filter(|step| !step.is_empty() && !path.starts_with(".metadata"));
@@ -241,7 +248,7 @@ fn every_printer_column_reads_a_field_that_exists() {
 
 #[test]
 fn files_are_named_after_group_and_plural() {
-    let names: Vec<String> = all().iter().map(file_name).collect();
+    let names: Vec<String> = ALL.iter().map(file_name).collect();
     assert!(names.is_sorted());
     assert_eq!(names.last().map(String::as_str), Some("butler.butlerlabs.dev_users.yaml"));
 }
@@ -261,7 +268,7 @@ fn filled(schema: &Value, turn: usize) -> Value {
         }
         Some("array") => json!([filled(&schema["items"], turn)]),
         Some("integer") => json!(schema["minimum"].as_f64().map_or(7, |least| least as i64 + 1)),
-        Some("boolean") => json!(turn % 2 == 0),
+        Some("boolean") => json!(turn.is_multiple_of(2)),
         Some("string") if schema["format"] == "date-time" => json!("2026-05-02T10:00:00Z"),
         Some("string") => json!("text"),
         _ => json!("500m"),
@@ -273,7 +280,7 @@ fn every_field_of_every_kind_is_read_and_written_under_its_name() {
     fn round_trip<K: CustomResourceExt + DeserializeOwned + Serialize>() {
         let definition = named(&K::api_resource().plural);
         for turn in 0..14 {
-            let mut object = filled(&schema(&definition), turn);
+            let mut object = filled(&schema(definition), turn);
             object["apiVersion"] = json!("butler.butlerlabs.dev/v1alpha1");
             object["kind"] = json!(definition.spec.names.kind);
             object["metadata"] = json!({"name": "sample"});

@@ -50,7 +50,8 @@ impl ProviderNetwork {
         pools
     }
 
-    /// How many load balancer addresses a new cluster gets, given what it asked for. Never more than its quota.
+    /// How many load balancer addresses a new cluster gets, given what it asked for. Never more than its
+    /// quota.
     pub fn load_balancer_addresses(&self, asked: Option<i32>) -> i32 {
         let size = asked.unwrap_or_else(|| self.load_balancer.first_size());
         self.quota_per_tenant.max_load_balancer_ips.map_or(size, |quota| size.min(quota))

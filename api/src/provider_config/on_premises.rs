@@ -9,8 +9,8 @@ use crate::wire::given;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Harvester {
-    /// Address of Harvester's API, for example `https://harvester.example.org:6443`. Left out, it is the one in the
-    /// kubeconfig.
+    /// Address of Harvester's API, for example `https://harvester.example.org:6443`. Left out, it is the one
+    /// in the kubeconfig.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
     /// Namespace of the virtual machines.

@@ -24,7 +24,8 @@ impl ProviderScope {
         self.r#type.unwrap_or(ScopeType::DEFAULT)
     }
 
-    /// Whether clusters of that team may use the provider. One that is kept for a team without naming it is for nobody.
+    /// Whether clusters of that team may use the provider. One that is kept for a team without naming it is
+    /// for nobody.
     pub fn admits(&self, team: Option<&str>) -> bool {
         match self.scope_type() {
             ScopeType::Platform => true,

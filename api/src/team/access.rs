@@ -48,7 +48,8 @@ pub struct TeamGroup {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = DEFAULT_ROLE))]
     pub role: Option<TeamRole>,
-    /// Identity provider that must have reported the group. Left out, the group counts whichever provider reports it.
+    /// Identity provider that must have reported the group. Left out, the group counts whichever provider
+    /// reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity_provider: Option<String>,
 }
@@ -73,6 +74,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::role::Role;
+
+    #[test]
+    fn the_older_name_of_an_operator_is_read() {
+        let group: TeamGroup =
+            serde_json::from_value(json!({"name": "engineers", "role": "member"})).expect("group");
+        assert_eq!(group.role().canonical(), Role::Operator);
+    }
 
     #[test]
     fn a_member_without_a_role_only_views() {

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::wire::given;
 
-/// Values for what a new cluster leaves out. They are written into the cluster when it is created, so changing them
-/// later leaves existing clusters as they are.
+/// Values for what a new cluster leaves out. They are written into the cluster when it is created, so
+/// changing them later leaves existing clusters as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterDefaults {

@@ -21,7 +21,8 @@ pub struct Environment {
     /// What the clusters of this environment may use, within the limits of the team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limits: Option<EnvironmentLimits>,
-    /// Members of the team who may do more in this environment than in the team. A role here can only be higher.
+    /// Members of the team who may do more in this environment than in the team. A role here can only be
+    /// higher.
     #[serde(default, skip_serializing_if = "is_default")]
     pub access: TeamAccess,
     /// Values for what a new cluster in this environment leaves out. They beat the team's.
@@ -37,8 +38,9 @@ pub struct EnvironmentLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_clusters: Option<i32>,
-    /// How many clusters one person may own in the environment. Left out or 0, there is no such limit. With it, every
-    /// new cluster must carry its creator's e-mail address in the annotation `butler.butlerlabs.dev/creator-email`.
+    /// How many clusters one person may own in the environment. Left out or 0, there is no such limit. With
+    /// it, every new cluster must carry its creator's e-mail address in the annotation
+    /// `butler.butlerlabs.dev/creator-email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_clusters_per_member: Option<i32>,

@@ -45,7 +45,8 @@ pub struct ResourceLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub default_node_count: Option<i32>,
-    /// Processor cores of each worker of a new cluster that does not say, where `clusterDefaults` does not say either.
+    /// Processor cores of each worker of a new cluster that does not say, where `clusterDefaults` does not
+    /// say either.
     #[serde(rename = "defaultCPUPerNode", skip_serializing_if = "Option::is_none")]
     pub default_cpu_per_node: Option<Quantity>,
     /// Memory of each worker of a new cluster that does not say, where `clusterDefaults` does not say either.
@@ -115,7 +116,8 @@ impl ResourceLimits {
     }
 }
 
-/// Whether two spellings mean different amounts: `2` and `2000m` agree. Texts that are no amounts are compared as texts.
+/// Whether two spellings mean different amounts: `2` and `2000m` agree. Texts that are no amounts are
+/// compared as texts.
 fn disagree(newer: Option<&Quantity>, older: Option<&Quantity>) -> bool {
     let (Some(newer), Some(older)) = (newer, older) else { return false };
     match (newer.amount(), older.amount()) {
@@ -142,8 +144,8 @@ pub struct EffectiveLimits {
 }
 
 impl EffectiveLimits {
-    /// The team's limits, each of them falling back to the platform's by itself: a team that sets only one must not
-    /// lose the others.
+    /// The team's limits, each of them falling back to the platform's by itself: a team that sets only one
+    /// must not lose the others.
     pub fn of(team: Option<&ResourceLimits>, platform: Option<&TeamLimits>) -> Self {
         let amount = |own: fn(&ResourceLimits) -> Option<&Quantity>,
                       default: fn(&TeamLimits) -> Option<&Quantity>| {
@@ -173,7 +175,7 @@ mod tests {
     }
 
     fn quantity(text: &str) -> Quantity {
-        serde_json::from_value(json!(text)).expect("quantity")
+        Quantity::new(text)
     }
 
     #[test]
@@ -188,7 +190,7 @@ mod tests {
 
     #[test]
     fn both_names_with_different_amounts_contradict_each_other() {
-        let same = limits(json!({"maxCPUCores": "100", "maxTotalCPU": "100"}));
+        let same = limits(json!({"maxCPUCores": "100", "maxTotalCPU": "100000m"}));
         assert_eq!(same.contradictions(), []);
         let other = limits(json!({"maxMemory": "1Ti", "maxTotalMemory": "2Ti", "maxTotalCPU": "5"}));
         let expected = Contradiction {

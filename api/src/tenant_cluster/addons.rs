@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::address_span::AddressSpan;
 use crate::helm_values::HelmValues;
 use crate::reference::LocalRef;
-use crate::tenant_cluster::networking::AddressSpan;
 use crate::wire::given;
 
 /// Addons that Butler installs itself.
@@ -98,8 +98,9 @@ impl LoadBalancer {
     }
 }
 
-/// The shape of two addresses joined by a hyphen. Whether they are addresses, and in order, is for admission to say: a
-/// rule here would make the API server add a puzzling line to every other complaint about a cluster.
+/// The shape of two addresses joined by a hyphen. Whether they are addresses, and in order, is for admission
+/// to say: a rule here would make the API server add a puzzling line to every other complaint about a
+/// cluster.
 const ADDRESS_POOL: &str = "^[0-9A-Fa-f.:]+ *- *[0-9A-Fa-f.:]+$";
 
 /// The load balancers Butler knows.
@@ -257,7 +258,8 @@ pub struct Gitops {
     /// Chart version, for example `2.14.1`. Left out, it is the platform's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Repository that describes the cluster's contents. Left out, the tool is installed but not pointed anywhere.
+    /// Repository that describes the cluster's contents. Left out, the tool is installed but not pointed
+    /// anywhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<GitRepository>,
 }
@@ -297,7 +299,8 @@ pub struct GitRepository {
     /// Directory of the repository that belongs to this cluster. Left out, it is the root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Secret with the credentials for the repository, in the namespace of the cluster. Left out, it is read without any.
+    /// Secret with the credentials for the repository, in the namespace of the cluster. Left out, it is read
+    /// without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<LocalRef>,
 }

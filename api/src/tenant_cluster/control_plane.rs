@@ -13,8 +13,8 @@ use crate::wire::is_default;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlane {
-    /// How many copies of the control plane run, from 1 to 3. Use 2 or more to keep the API server up while a node of the
-    /// management cluster is replaced.
+    /// How many copies of the control plane run, from 1 to 3. Use 2 or more to keep the API server up while a
+    /// node of the management cluster is replaced.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3), extend("default" = Self::DEFAULT_REPLICAS))]
     pub replicas: Option<i32>,
@@ -22,19 +22,20 @@ pub struct ControlPlane {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_store_ref: Option<LocalRef>,
     /// How this cluster's API server is reached. Left out, it is the platform's mode
-    /// (`spec.controlPlaneExposure.mode` of the ButlerConfig), and LoadBalancer without one. Ingress and Gateway use the
-    /// host name and the controller that the ButlerConfig sets.
+    /// (`spec.controlPlaneExposure.mode` of the ButlerConfig), and LoadBalancer without one. Ingress and
+    /// Gateway use the host name and the controller that the ButlerConfig sets.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_type: Option<ServiceType>,
-    /// More names and addresses that the API server's certificate is valid for, for example `api.orders.example.org`.
+    /// More names and addresses that the API server's certificate is valid for, for example
+    /// `api.orders.example.org`.
     #[serde(rename = "certSANs", default, skip_serializing_if = "Vec::is_empty")]
     pub cert_sans: Vec<String>,
     /// Whether nodes wait for a cloud controller to initialise them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = Self::DEFAULT_EXTERNAL_CLOUD_PROVIDER))]
     pub external_cloud_provider: Option<bool>,
-    /// Requests and limits of the control plane's components. A component that is set here replaces the platform's
-    /// default for it completely; one that is left out keeps it.
+    /// Requests and limits of the control plane's components. A component that is set here replaces the
+    /// platform's default for it completely; one that is left out keeps it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub resources: ControlPlaneResources,
 }

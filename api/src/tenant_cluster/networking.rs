@@ -3,26 +3,29 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::address_span::AddressSpan;
 use crate::wire::given;
 
 /// Address ranges of a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Networking {
-    /// Range that pods get their addresses from. It must not overlap `serviceCIDR` or the network of the machines.
+    /// Range that pods get their addresses from. It must not overlap `serviceCIDR` or the network of the
+    /// machines.
     #[serde(rename = "podCIDR", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = Self::DEFAULT_POD_CIDR))]
     pub pod_cidr: Option<String>,
-    /// Range that Services get their addresses from. It must not overlap `podCIDR` or the network of the machines.
+    /// Range that Services get their addresses from. It must not overlap `podCIDR` or the network of the
+    /// machines.
     #[serde(rename = "serviceCIDR", skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = Self::DEFAULT_SERVICE_CIDR))]
     pub service_cidr: Option<String>,
-    /// Addresses for Services of type LoadBalancer, chosen by hand. Left out, they are allocated from the provider's
-    /// NetworkPools where the provider uses them.
+    /// Addresses for Services of type LoadBalancer, chosen by hand. Left out, they are allocated from the
+    /// provider's NetworkPools where the provider uses them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_balancer_pool: Option<AddressSpan>,
-    /// How many addresses to allocate for Services of type LoadBalancer, at least 1. Only read where the provider
-    /// allocates addresses (`network.mode: ipam`). Left out, it is the provider's size.
+    /// How many addresses to allocate for Services of type LoadBalancer, at least 1. Only read where the
+    /// provider allocates addresses (`network.mode: ipam`). Left out, it is the provider's size.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub lb_pool_size: Option<i32>,
@@ -45,23 +48,6 @@ impl Networking {
     }
 }
 
-/// Consecutive addresses, both ends included.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct AddressSpan {
-    /// First address.
-    pub start: String,
-    /// Last address.
-    pub end: String,
-}
-
-impl AddressSpan {
-    /// Reads `first-last`; a text without a hyphen is a span of that one address. The addresses are not checked here.
-    pub fn parse(text: &str) -> Self {
-        let (start, end) = text.split_once('-').unwrap_or((text, text));
-        Self { start: start.trim().to_owned(), end: end.trim().to_owned() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,13 +57,5 @@ mod tests {
         let none = Networking { pod_cidr: Some(String::new()), ..Default::default() };
         assert_eq!(none.pod_cidr(), "10.244.0.0/16");
         assert_eq!(none.service_cidr(), "10.96.0.0/12");
-    }
-
-    #[test]
-    fn a_span_is_written_with_a_hyphen() {
-        let span = |start: &str, end: &str| AddressSpan { start: start.into(), end: end.into() };
-        assert_eq!(AddressSpan::parse("10.0.0.1-10.0.0.9"), span("10.0.0.1", "10.0.0.9"));
-        assert_eq!(AddressSpan::parse("fd00::1 - fd00::9"), span("fd00::1", "fd00::9"));
-        assert_eq!(AddressSpan::parse("10.0.0.1"), span("10.0.0.1", "10.0.0.1"));
     }
 }

@@ -11,8 +11,9 @@ use crate::reference::LocalRef;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TenantClusterStatus {
-    /// The aspects of the cluster's state: Ready sums up QuotaSatisfied, ProviderAccessGranted, NetworkReady, ImageReady,
-    /// InfrastructureReady, ControlPlaneReady, WorkersReady and AddonsReady.
+    /// The aspects of the cluster's state: Accepted, QuotaSatisfied, ProviderAccessGranted, NetworkReady and
+    /// ImageReady are needed before anything is built; InfrastructureReady, ControlPlaneReady, WorkersReady
+    /// and AddonsReady follow; Ready sums up.
     #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,

@@ -13,13 +13,13 @@ use crate::wire::{given, is_default};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Workers {
-    /// How many machines there are, at least 1. `kubectl scale` changes this field. Left out, it comes from the defaults
-    /// of the environment or the team; without such a default it is required.
+    /// How many machines there are, at least 1. `kubectl scale` changes this field. Left out, it comes from
+    /// the defaults of the environment or the team; without such a default it is required.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required, range(min = 1))]
     pub replicas: Option<i32>,
-    /// Shape of every machine. What it leaves out comes from the defaults of the environment or the team, then of the
-    /// platform.
+    /// Shape of every machine. What it leaves out comes from the defaults of the environment or the team,
+    /// then of the platform.
     #[serde(default, skip_serializing_if = "is_default")]
     pub machine_template: MachineTemplate,
 }
@@ -28,22 +28,22 @@ pub struct Workers {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MachineTemplate {
-    /// Processor cores of each machine, at least 1. Left out, it comes from the defaults of the environment or the team,
-    /// else it is 4.
+    /// Processor cores of each machine, at least 1. Left out, it comes from the defaults of the environment
+    /// or the team, else it is 4.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub cpu: Option<i32>,
-    /// Memory of each machine, for example `16Gi`. Left out or `0`, it comes from the defaults of the environment or the
-    /// team, else it is `16Gi`.
+    /// Memory of each machine, for example `16Gi`. Left out or `0`, it comes from the defaults of the
+    /// environment or the team, else it is `16Gi`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<Quantity>,
-    /// Size of each machine's disk, for example `100Gi`. Left out or `0`, it comes from the defaults of the environment
-    /// or the team, else it is `100Gi`.
+    /// Size of each machine's disk, for example `100Gi`. Left out or `0`, it comes from the defaults of the
+    /// environment or the team, else it is `100Gi`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_size: Option<Quantity>,
     /// Operating system of the machines.
     #[serde(default, skip_serializing_if = "is_default")]
-    pub os: OperatingSystem,
+    pub os: WorkerOs,
 }
 
 impl MachineTemplate {
@@ -58,7 +58,8 @@ impl MachineTemplate {
     }
 }
 
-/// Whether an amount is anything but zero. One that cannot be read counts as set, so that somebody complains about it.
+/// Whether an amount is anything but zero. One that cannot be read counts as set, so that somebody complains
+/// about it.
 fn is_set(quantity: &&Quantity) -> bool {
     quantity.amount().ok() != Some(Amount::default())
 }
@@ -66,24 +67,25 @@ fn is_set(quantity: &&Quantity) -> bool {
 /// The operating system of worker machines.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OperatingSystem {
-    /// Which operating system. Left out, Butler picks one that the provider and the Kubernetes release support, Talos
-    /// first. Rocky Linux supports Kubernetes up to v1.30.2.
+pub struct WorkerOs {
+    /// Which operating system. Left out, Butler picks one that the provider and the Kubernetes release
+    /// support, Talos first. Rocky Linux supports Kubernetes up to v1.30.2.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#type: Option<OsType>,
-    /// Version of the operating system, for example `9.5` for Rocky Linux. Left out, it is the newest one that Butler
-    /// knows to work.
+    /// Version of the operating system, for example `9.5` for Rocky Linux. Left out, it is the newest one
+    /// that Butler knows to work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Image to boot from, in the provider's own notation, for example `default/rocky-95` on Harvester. It beats
-    /// `version` and the provider's default image.
+    /// Image to boot from, in the provider's own notation, for example `default/rocky-95` on Harvester. It
+    /// beats `version` and the provider's default image.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_ref: Option<String>,
-    /// Image Factory schematic to build the image from. Left out, it is the platform's default schematic, if there is one.
+    /// Image Factory schematic to build the image from. Left out, it is the platform's default schematic, if
+    /// there is one.
     #[serde(rename = "schematicID", skip_serializing_if = "Option::is_none")]
     pub schematic_id: Option<String>,
-    /// Public SSH key that may log in to the machines. Left out, it is the platform's key. Talos has no SSH and ignores
-    /// the platform's key.
+    /// Public SSH key that may log in to the machines. Left out, it is the platform's key. Talos has no SSH
+    /// and uses neither.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_authorized_key: Option<String>,
     /// Settings that only Talos has.
@@ -91,7 +93,7 @@ pub struct OperatingSystem {
     pub talos: Option<Talos>,
 }
 
-impl OperatingSystem {
+impl WorkerOs {
     /// The version that was asked for.
     pub fn version(&self) -> Option<&str> {
         given(&self.version)
@@ -140,7 +142,8 @@ pub struct Talos {
     /// Installer image. Left out, it follows from the version and the schematic.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub installer_image: Option<String>,
-    /// Talos release, for example `v1.9.3`. Left out, it is `os.version`, else the newest one that Butler knows to work.
+    /// Talos release, for example `v1.9.3`. Left out, it is `os.version`, else the newest one that Butler
+    /// knows to work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -163,8 +166,8 @@ mod tests {
     fn talos_machines_get_no_ssh_key() {
         let config: ButlerConfigSpec =
             serde_json::from_value(json!({"sshAuthorizedKey": "platform"})).expect("config");
-        let none = OperatingSystem::default();
-        let own = OperatingSystem { ssh_authorized_key: Some("own".into()), ..Default::default() };
+        let none = WorkerOs::default();
+        let own = WorkerOs { ssh_authorized_key: Some("own".into()), ..Default::default() };
         assert_eq!(own.ssh_authorized_key(OsType::Rocky, Some(&config)), Some("own"));
         assert_eq!(none.ssh_authorized_key(OsType::Rocky, Some(&config)), Some("platform"));
         assert_eq!(none.ssh_authorized_key(OsType::Rocky, None), None);
@@ -173,11 +176,11 @@ mod tests {
 
     #[test]
     fn the_install_disk_follows_the_provider_unless_the_user_names_one() {
-        let none = OperatingSystem::default();
+        let none = WorkerOs::default();
         assert_eq!(none.install_disk(ProviderKind::Harvester), "/dev/vda");
         assert_eq!(none.install_disk(ProviderKind::Nutanix), "/dev/sda");
         let talos = Talos { install_disk: Some("/dev/nvme0n1".into()), ..Default::default() };
-        let own = OperatingSystem { talos: Some(talos), ..Default::default() };
+        let own = WorkerOs { talos: Some(talos), ..Default::default() };
         assert_eq!(own.install_disk(ProviderKind::Harvester), "/dev/nvme0n1");
     }
 }
