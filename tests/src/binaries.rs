@@ -1,6 +1,6 @@
 //! Stand-in until the real module arrives: programs from the directory in `BUTLER_BENCH_BINARIES`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A program of the bench.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -24,7 +24,7 @@ pub enum Binary {
 /// Where the programs are.
 #[derive(Clone, Debug)]
 pub struct Binaries {
-    directory: PathBuf,
+    paths: Vec<(Binary, PathBuf)>,
 }
 
 /// Why they are not to be had.
@@ -32,19 +32,27 @@ pub struct Binaries {
 #[error("set `BUTLER_BENCH_BINARIES` to the directory with the programs")]
 pub struct BinariesError;
 
+/// The files of Cluster API that install it.
+#[derive(Clone, Debug)]
+pub struct ClusterApiManifests {
+    /// CRDs of the core manager.
+    pub core_crds: PathBuf,
+    /// CRDs of the bootstrap manager.
+    pub bootstrap_crds: PathBuf,
+    /// Webhooks of the core manager.
+    pub core_webhooks: PathBuf,
+    /// Webhooks of the bootstrap manager.
+    pub bootstrap_webhooks: PathBuf,
+}
+
 impl Binaries {
     /// Finds them.
     ///
     /// # Errors
     /// Never, in fact.
-    pub fn ensure(_wanted: &[Binary]) -> Result<Self, BinariesError> {
+    pub fn ensure(wanted: &[Binary]) -> Result<Self, BinariesError> {
         let directory = std::env::var_os("BUTLER_BENCH_BINARIES").unwrap_or_else(|| "/tmp/gobin".into());
-        Ok(Self { directory: directory.into() })
-    }
-
-    /// Where one is.
-    pub fn path(&self, binary: Binary) -> PathBuf {
-        self.directory.join(match binary {
+        let name = |binary| match binary {
             Binary::Etcd => "etcd",
             Binary::KubeApiserver => "kube-apiserver",
             Binary::KubeControllerManager => "kube-controller-manager",
@@ -52,11 +60,31 @@ impl Binaries {
             Binary::Helm => "helm",
             Binary::ClusterApi => "cluster-api",
             Binary::KubeadmBootstrap => "kubeadm-bootstrap",
-        })
+        };
+        let path = |binary: &Binary| (*binary, PathBuf::from(&directory).join(name(*binary)));
+        Ok(Self { paths: wanted.iter().map(path).collect() })
     }
 
-    /// The module directory of Cluster API.
-    pub fn cluster_api_manifests(&self) -> PathBuf {
-        PathBuf::from("/root/go/pkg/mod/sigs.k8s.io/cluster-api@v1.13.6")
+    /// Where one is.
+    ///
+    /// # Errors
+    /// When it was not asked for.
+    pub fn path(&self, binary: Binary) -> Result<&Path, BinariesError> {
+        let found = self.paths.iter().find(|(known, _)| *known == binary);
+        found.map(|(_, path)| path.as_path()).ok_or(BinariesError)
+    }
+
+    /// The manifests of Cluster API.
+    ///
+    /// # Errors
+    /// Never, in fact.
+    pub fn cluster_api_manifests(&self) -> Result<ClusterApiManifests, BinariesError> {
+        let module = PathBuf::from("/root/go/pkg/mod/sigs.k8s.io/cluster-api@v1.13.6");
+        Ok(ClusterApiManifests {
+            core_crds: module.join("config/crd/bases"),
+            bootstrap_crds: module.join("bootstrap/kubeadm/config/crd/bases"),
+            core_webhooks: module.join("config/webhook/manifests.yaml"),
+            bootstrap_webhooks: module.join("bootstrap/kubeadm/config/webhook/manifests.yaml"),
+        })
     }
 }

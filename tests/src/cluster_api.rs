@@ -4,7 +4,7 @@
 //! URL on loopback: in the conversion of the CRDs and in the webhook registrations.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -21,41 +21,50 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::sleep;
 
-use crate::binaries::Binary;
-use crate::control_plane::{ControlPlane, ControlPlaneError, FIELD_MANAGER, Program, free_port};
+use crate::binaries::{Binaries, Binary};
+use crate::control_plane::{
+    self, ControlPlane, ControlPlaneError, FIELD_MANAGER, Program, blocking, free_port,
+};
 use crate::pki::{LOOPBACK, make_private_directory};
 
 const READY_PATIENCE: Duration = Duration::from_secs(60);
 const GLANCE: Duration = Duration::from_millis(50);
 const ATTEMPTS: usize = 5;
 
-/// One of the managers, and where its manifests are in the module of Cluster API.
+/// One of the managers.
 struct Manager {
     name: &'static str,
-    binary: Binary,
-    crds: &'static str,
-    webhooks: &'static str,
+    binary: PathBuf,
+    /// The directory of its CRDs.
+    crds: PathBuf,
+    /// The file with its webhook registrations.
+    webhooks: PathBuf,
     /// Kinds that Cluster API finds by reference carry the contract that they fulfil as a label. The module's own
     /// kustomization adds it; the plain files lack it.
     has_contract: bool,
 }
 
-const MANAGERS: [Manager; 2] = [
-    Manager {
-        name: "cluster-api",
-        binary: Binary::ClusterApi,
-        crds: "config/crd/bases",
-        webhooks: "config/webhook/manifests.yaml",
-        has_contract: false,
-    },
-    Manager {
-        name: "kubeadm-bootstrap",
-        binary: Binary::KubeadmBootstrap,
-        crds: "bootstrap/kubeadm/config/crd/bases",
-        webhooks: "bootstrap/kubeadm/config/webhook/manifests.yaml",
-        has_contract: true,
-    },
-];
+async fn managers() -> Result<[Manager; 2], ControlPlaneError> {
+    let wanted = [Binary::ClusterApi, Binary::KubeadmBootstrap];
+    let [core, bootstrap] = control_plane::find(wanted).await?;
+    let manifests = blocking(move || Binaries::ensure(&wanted)?.cluster_api_manifests()).await?;
+    Ok([
+        Manager {
+            name: "cluster-api",
+            binary: core,
+            crds: manifests.core_crds,
+            webhooks: manifests.core_webhooks,
+            has_contract: false,
+        },
+        Manager {
+            name: "kubeadm-bootstrap",
+            binary: bootstrap,
+            crds: manifests.bootstrap_crds,
+            webhooks: manifests.bootstrap_webhooks,
+            has_contract: true,
+        },
+    ])
+}
 
 /// Running managers of Cluster API. Dropping it ends them; the CRDs and webhooks stay, and refuse everything from then
 /// on, so keep it for as long as the control plane.
@@ -70,15 +79,14 @@ impl ClusterApi {
     /// # Errors
     /// When the programs or manifests cannot be had, or a manager does not get ready.
     pub async fn start(plane: &ControlPlane) -> Result<Self, ControlPlaneError> {
-        let binaries = plane.binaries(&[Binary::ClusterApi, Binary::KubeadmBootstrap]).await?;
-        let manifests = binaries.cluster_api_manifests();
-        let manifests: &Path = manifests.as_ref();
-        let mut programs = Vec::new();
-        for manager in &MANAGERS {
-            let binary = binaries.path(manager.binary);
-            programs.push(manager.start(plane, binary.as_ref(), manifests).await?);
+        let managers = managers().await?;
+        let mut attempt = 1;
+        loop {
+            match attempt_start(plane, &managers).await {
+                Err(error) if error.is_port_taken() && attempt < ATTEMPTS => attempt += 1,
+                result => return result,
+            }
         }
-        Ok(Self { programs })
     }
 
     /// An error with its last words if one of the managers has ended.
@@ -90,62 +98,66 @@ impl ClusterApi {
     }
 }
 
+async fn attempt_start(plane: &ControlPlane, managers: &[Manager]) -> Result<ClusterApi, ControlPlaneError> {
+    let authority = plane.pki().cluster().certificate();
+    let mut placed = Vec::new();
+    let mut crds = Vec::new();
+    for manager in managers {
+        let port = || free_port().ok_or(ControlPlaneError::NoFreePort);
+        let (address, health_port) = (Address { port: port()?, authority }, port()?);
+        crds.extend(manager.crds(&address)?);
+        placed.push((manager, address, health_port));
+    }
+    // All of them before any manager: each manager watches kinds of the other, and ends when one is not served.
+    plane.install_crds(&crds).await?;
+
+    let mut programs = Vec::new();
+    for (manager, address, health_port) in &placed {
+        programs.push(manager.start(plane, address.port, *health_port)?);
+    }
+    for (program, (_, _, health_port)) in programs.iter_mut().zip(&placed) {
+        until_ready(program, *health_port).await?;
+    }
+    // After the managers are ready, so that no request meets a webhook that does not answer.
+    for (manager, address, _) in &placed {
+        manager.register_webhooks(plane, address).await?;
+    }
+    Ok(ClusterApi { programs })
+}
+
 impl Manager {
-    async fn start(
+    fn start(
         &self,
         plane: &ControlPlane,
-        binary: &Path,
-        manifests: &Path,
+        webhook_port: u16,
+        health_port: u16,
     ) -> Result<Program, ControlPlaneError> {
         let certificates = plane.data_directory().join("pki").join(self.name);
         make_private_directory(&certificates)?;
-        let authority = plane.pki().cluster();
-        authority.server(self.name, &LOOPBACK, &["localhost"])?.keep(&certificates.join("tls"))?;
+        let certificate = plane.pki().cluster().server(self.name, &LOOPBACK, &["localhost"])?;
+        certificate.keep(&certificates.join("tls"))?;
 
-        let mut attempt = 1;
-        loop {
-            let webhook_port = free_port().ok_or(ControlPlaneError::NoFreePort)?;
-            let health_port = free_port().ok_or(ControlPlaneError::NoFreePort)?;
-            let address = Address { port: webhook_port, authority: authority.certificate() };
-            // Before the manager, which ends when its kinds are not served.
-            plane.install_crds(&self.crds(manifests, &address)?).await?;
-
-            let mut command = Command::new(binary);
-            command.args([
-                format!("--kubeconfig={}", plane.kubeconfig().display()),
-                // The manager offers no choice of address for this one: it listens on all of them.
-                format!("--webhook-port={webhook_port}"),
-                format!("--webhook-cert-dir={}", certificates.display()),
-                format!("--health-addr=127.0.0.1:{health_port}"),
-                "--diagnostics-address=127.0.0.1:0".to_owned(),
-                "--insecure-diagnostics=true".to_owned(),
-                "--leader-elect=false".to_owned(),
-                // Flatcar's worker configuration.
-                "--feature-gates=KubeadmBootstrapFormatIgnition=true".to_owned(),
-            ]);
-            let log = plane.logs().join(format!("{}.log", self.name));
-            let mut program = Program::start(self.name, &command, log)?;
-            match until_ready(&mut program, health_port).await {
-                Ok(()) => {
-                    // After the manager is ready, so that no request meets a webhook that does not answer.
-                    self.register_webhooks(plane, manifests, &address).await?;
-                    return Ok(program);
-                }
-                Err(error) if error.is_port_taken() && attempt < ATTEMPTS => attempt += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let mut command = Command::new(&self.binary);
+        command.args([
+            format!("--kubeconfig={}", plane.kubeconfig().display()),
+            // The manager offers no choice of address for this one: it listens on all of them.
+            format!("--webhook-port={webhook_port}"),
+            format!("--webhook-cert-dir={}", certificates.display()),
+            format!("--health-addr=127.0.0.1:{health_port}"),
+            "--diagnostics-address=127.0.0.1:0".to_owned(),
+            "--insecure-diagnostics=true".to_owned(),
+            "--leader-elect=false".to_owned(),
+            // Flatcar's worker configuration.
+            "--feature-gates=KubeadmBootstrapFormatIgnition=true".to_owned(),
+        ]);
+        Program::start(self.name, &command, plane.logs().join(format!("{}.log", self.name)))
     }
 
-    fn crds(
-        &self,
-        manifests: &Path,
-        address: &Address<'_>,
-    ) -> Result<Vec<CustomResourceDefinition>, ControlPlaneError> {
-        let directory = manifests.join(self.crds);
+    fn crds(&self, address: &Address<'_>) -> Result<Vec<CustomResourceDefinition>, ControlPlaneError> {
+        let directory = &self.crds;
         let mut crds: Vec<CustomResourceDefinition> = Vec::new();
-        for entry in fs::read_dir(&directory).map_err(ControlPlaneError::file(&directory))? {
-            let path = entry.map_err(ControlPlaneError::file(&directory))?.path();
+        for entry in fs::read_dir(directory).map_err(ControlPlaneError::file(directory))? {
+            let path = entry.map_err(ControlPlaneError::file(directory))?.path();
             crds.extend(read::<CustomResourceDefinition>(&path)?);
         }
         for crd in &mut crds {
@@ -165,19 +177,17 @@ impl Manager {
     async fn register_webhooks(
         &self,
         plane: &ControlPlane,
-        manifests: &Path,
         address: &Address<'_>,
     ) -> Result<(), ControlPlaneError> {
-        let path = manifests.join(self.webhooks);
         let client = plane.client().await?;
-        for mut registration in read::<MutatingWebhookConfiguration>(&path)? {
+        for mut registration in read::<MutatingWebhookConfiguration>(&self.webhooks)? {
             for webhook in registration.webhooks.iter_mut().flatten() {
                 address.instead_of_service(&mut webhook.client_config);
             }
             registration.metadata.name = Some(format!("{}-mutating", self.name));
             apply(Api::all(client.clone()), &registration).await?;
         }
-        for mut registration in read::<ValidatingWebhookConfiguration>(&path)? {
+        for mut registration in read::<ValidatingWebhookConfiguration>(&self.webhooks)? {
             for webhook in registration.webhooks.iter_mut().flatten() {
                 address.instead_of_service(&mut webhook.client_config);
             }
@@ -229,12 +239,14 @@ fn read<K>(path: &Path) -> Result<Vec<K>, ControlPlaneError>
 where
     K: Resource<DynamicType = ()> + DeserializeOwned,
 {
-    let failed = |error: String| ControlPlaneError::Manifest { reason: format!("`{}`: {error}", path.display()) };
+    let failed =
+        |error: String| ControlPlaneError::Manifest { reason: format!("`{}`: {error}", path.display()) };
     let text = fs::read_to_string(path).map_err(ControlPlaneError::file(path))?;
     let documents: Vec<serde_json::Value> =
         serde_saphyr::from_multiple(&text).map_err(|error| failed(error.to_string()))?;
     let kind = K::kind(&());
-    let ours = documents.into_iter().filter(|document| document.get("kind").is_some_and(|name| *name == *kind));
+    let ours =
+        documents.into_iter().filter(|document| document.get("kind").is_some_and(|name| *name == *kind));
     ours.map(serde_json::from_value).collect::<Result<_, _>>().map_err(|error| failed(error.to_string()))
 }
 
@@ -250,11 +262,11 @@ where
 
 async fn until_ready(program: &mut Program, health_port: u16) -> Result<(), ControlPlaneError> {
     let address = format!("http://127.0.0.1:{health_port}");
-    let client = crate::control_plane::plain_client(&address)?;
+    let client = control_plane::plain_client(&address)?;
     let started = Instant::now();
     loop {
         program.check()?;
-        match crate::control_plane::readiness(&client).await {
+        match control_plane::readiness(&client).await {
             Ok(()) => return Ok(()),
             Err(waiting_for) if started.elapsed() > READY_PATIENCE => {
                 return Err(program.not_ready(READY_PATIENCE, waiting_for));

@@ -11,9 +11,9 @@ mod objects;
 mod options;
 mod ports;
 mod program;
+mod programs;
 mod user;
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,7 +26,7 @@ use self::api_server::ApiServer;
 use self::data_directory::DataDirectory;
 use self::etcd::Etcd;
 use self::objects::Kinds;
-use crate::binaries::{Binaries, Binary};
+use crate::binaries::Binary;
 use crate::pki::Pki;
 
 pub use self::command::CommandOutput;
@@ -39,6 +39,7 @@ pub use self::user::User;
 pub(crate) use self::api_server::readiness;
 pub(crate) use self::kubeconfig::plain_client;
 pub(crate) use self::program::Program;
+pub(crate) use self::programs::{blocking, find};
 
 /// How long a port that should be free gets to become so.
 const PORT_PAUSE: Duration = Duration::from_millis(500);
@@ -69,7 +70,8 @@ impl ControlPlane {
             None => DataDirectory::temporary()?,
             Some(path) => DataDirectory::kept(path, &kubernetes_version(&programs.api_server).await?)?,
         });
-        let etcd = |directory: &Arc<DataDirectory>| Etcd::start(&programs.etcd, directory.clone()).map(Arc::new);
+        let etcd =
+            |directory: &Arc<DataDirectory>| Etcd::start(&programs.etcd, directory.clone()).map(Arc::new);
         bring_up(&programs, &options, &directory, "/registry", etcd).await
     }
 
@@ -138,7 +140,7 @@ impl ControlPlane {
 
     /// Stops the API server politely; etcd goes on, and so does whoever waits for the API server to come back.
     pub async fn stop_api_server(&self) {
-        self.api_server.lock().await.stop();
+        self.api_server.lock().await.stop().await;
     }
 
     /// Starts the API server again on the same data and the same port, after stopping it if it runs.
@@ -147,7 +149,7 @@ impl ControlPlane {
     /// When it does not get ready.
     pub async fn restart_api_server(&self) -> Result<(), ControlPlaneError> {
         let mut api_server = self.api_server.lock().await;
-        api_server.stop();
+        api_server.stop().await;
         let client = self.client().await?;
         let mut attempt = 1;
         loop {
@@ -175,11 +177,6 @@ impl ControlPlane {
             None => Ok(()),
         }
     }
-
-    /// More programs than a start needs, built if this is the first time they are wanted.
-    pub(crate) async fn binaries(&self, wanted: &[Binary]) -> Result<Binaries, ControlPlaneError> {
-        ensure(wanted.to_vec()).await
-    }
 }
 
 /// Starts the programs, again with other ports if somebody was faster on one of them.
@@ -202,7 +199,13 @@ async fn bring_up(
             None => ports::free_port().ok_or(ControlPlaneError::NoFreePort)?,
         };
         let url = format!("https://127.0.0.1:{port}");
-        kubeconfig::write(&kubeconfig, &url, pki.cluster().certificate(), "kubernetes-admin", &administrator)?;
+        kubeconfig::write(
+            &kubeconfig,
+            &url,
+            pki.cluster().certificate(),
+            "kubernetes-admin",
+            &administrator,
+        )?;
         let client = kubeconfig::client(&kubeconfig).await?;
 
         let etcd = etcd(directory)?;
@@ -240,29 +243,13 @@ struct Programs {
 
 impl Programs {
     async fn find(options: &Options) -> Result<Self, ControlPlaneError> {
-        let wants_controllers = !options.controllers.is_empty();
-        let mut wanted = vec![Binary::Etcd, Binary::KubeApiserver];
-        if wants_controllers {
-            wanted.push(Binary::KubeControllerManager);
-        }
-        let binaries = ensure(wanted).await?;
-        let path = |binary| PathBuf::from(binaries.path(binary));
-        Ok(Self {
-            etcd: path(Binary::Etcd),
-            api_server: path(Binary::KubeApiserver),
-            controller_manager: wants_controllers.then(|| path(Binary::KubeControllerManager)),
-        })
-    }
-}
-
-async fn ensure(wanted: Vec<Binary>) -> Result<Binaries, ControlPlaneError> {
-    let found = tokio::task::spawn_blocking(move || Binaries::ensure(&wanted)).await;
-    match found {
-        Ok(found) => Ok(found?),
-        Err(error) => Err(ControlPlaneError::Start {
-            program: "the search for programs".to_owned(),
-            source: io::Error::other(error),
-        }),
+        let [etcd, api_server, controller_manager] = if options.controllers.is_empty() {
+            let [etcd, api_server] = programs::find([Binary::Etcd, Binary::KubeApiserver]).await?;
+            return Ok(Self { etcd, api_server, controller_manager: None });
+        } else {
+            programs::find([Binary::Etcd, Binary::KubeApiserver, Binary::KubeControllerManager]).await?
+        };
+        Ok(Self { etcd, api_server, controller_manager: Some(controller_manager) })
     }
 }
 
@@ -271,8 +258,7 @@ async fn kubernetes_version(api_server: &Path) -> Result<String, ControlPlaneErr
     let failed = |source| ControlPlaneError::Start { program: "kube-apiserver".to_owned(), source };
     let mut command = Command::new(api_server);
     command.arg("--version");
-    let output = tokio::task::spawn_blocking(move || command.output()).await;
-    let output = output.map_err(io::Error::other).flatten().map_err(failed)?;
+    let output = programs::blocking(move || command.output().map_err(failed)).await?;
     let text = String::from_utf8_lossy(&output.stdout);
     Ok(text.trim().trim_start_matches("Kubernetes ").to_owned())
 }

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, SanType,
 };
 
 /// Where everything of the bench is reached.
@@ -212,7 +212,8 @@ fn params(name: &str, groups: &[&str], days: u32) -> CertificateParams {
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.use_authority_key_identifier_extension = true;
     // A clock before 1970 gives certificates from 1970, and the programs will say so.
-    let now = rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now =
+        rcgen::date_time_ymd(1970, 1, 1) + SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // A day of slack for clocks that are set back while a kept directory rests.
     params.not_before = now - DAY;
     params.not_after = now + DAY * days;
@@ -221,7 +222,9 @@ fn params(name: &str, groups: &[&str], days: u32) -> CertificateParams {
 
 fn kept_key(path: &Path) -> Result<KeyPair, PkiError> {
     match fs::read_to_string(path) {
-        Ok(text) => KeyPair::from_pem(&text).map_err(|source| PkiError::Key { path: path.to_owned(), source }),
+        Ok(text) => {
+            KeyPair::from_pem(&text).map_err(|source| PkiError::Key { path: path.to_owned(), source })
+        }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let key =
                 KeyPair::generate().map_err(|source| PkiError::Key { path: path.to_owned(), source })?;

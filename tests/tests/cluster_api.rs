@@ -67,7 +67,8 @@ async fn a_cluster_on_stand_in_kinds_is_accepted_and_its_parts_adopted() {
 
     // Harvester carries both contract labels, so the newer contract's field counts.
     let status = r#"{"status":{"initialization":{"provisioned":true}}}"#;
-    let patch = ["patch", "-n", &namespace, "harvestercluster", "one", "--subresource=status", "--type=merge", "-p"];
+    let patch =
+        ["patch", "-n", &namespace, "harvestercluster", "one", "--subresource=status", "--type=merge", "-p"];
     plane.kubectl(&[patch.as_slice(), &[status]].concat()).await.unwrap().success().unwrap();
     let path = "{.status.initialization.infrastructureProvisioned}";
     assert_eq!(shows(plane, &namespace, "cluster/one", path, "true").await, "true");
@@ -77,7 +78,8 @@ async fn a_cluster_on_stand_in_kinds_is_accepted_and_its_parts_adopted() {
 async fn a_cluster_without_any_reference_is_refused() {
     let plane = plane().await;
     let namespace = plane.namespace().await.unwrap();
-    let bare = "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: bare}\nspec: {paused: true}";
+    let bare =
+        "apiVersion: cluster.x-k8s.io/v1beta2\nkind: Cluster\nmetadata: {name: bare}\nspec: {paused: true}";
     let refused = plane.apply_in(&namespace, bare).await.unwrap_err().to_string();
     assert!(refused.starts_with("cannot apply Cluster `bare`: "), "{refused}");
     assert!(refused.contains("validation.cluster.cluster.x-k8s.io"), "{refused}");

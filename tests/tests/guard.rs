@@ -1,7 +1,5 @@
 //! What is held ends with its holder, and in the way that was asked for.
 
-#![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 use std::fs;
 use std::io::Read;
 use std::process::Command;

@@ -76,9 +76,11 @@ impl ApiServer {
         }
     }
 
-    pub(super) fn stop(&mut self) {
+    /// On a thread of its own, since the server ends only after its clients have got their answers, and they may be
+    /// tasks of the same runtime.
+    pub(super) async fn stop(&mut self) {
         if let Some(mut program) = self.program.take() {
-            program.stop(STOP_PATIENCE);
+            tokio::task::spawn_blocking(move || program.stop(STOP_PATIENCE)).await.ok();
         }
     }
 

@@ -6,7 +6,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use super::{ControlPlane, ControlPlaneError, User};
+use super::{ControlPlane, ControlPlaneError, User, programs};
 use crate::binaries::Binary;
 use crate::guard::{Held, Streams};
 
@@ -83,7 +83,7 @@ impl ControlPlane {
         args: &[&str],
         input: Option<&str>,
     ) -> Result<CommandOutput, ControlPlaneError> {
-        let program = PathBuf::from(self.binaries(&[binary]).await?.path(binary));
+        let [program] = programs::find([binary]).await?;
         let home = self.data_directory().join("home");
         let mut command = Command::new(&program);
         command
@@ -97,9 +97,7 @@ impl ControlPlane {
             .env("HELM_DATA_HOME", home.join("helm/data"));
         let line = format!("{} {}", name(&program), args.join(" "));
         let input = input.map(str::to_owned);
-        tokio::task::spawn_blocking(move || run(&command, line, input)).await.unwrap_or_else(|error| {
-            Err(ControlPlaneError::Start { program: name(&program), source: io::Error::other(error) })
-        })
+        programs::blocking(move || run(&command, line, input)).await
     }
 }
 

@@ -49,8 +49,8 @@ enum Kind {
 
 impl DataDirectory {
     pub(crate) fn temporary() -> Result<Self, ControlPlaneError> {
-        let swept = SweptDirectory::make("butler-bench-")
-            .map_err(ControlPlaneError::file(std::env::temp_dir()))?;
+        let swept =
+            SweptDirectory::make("butler-bench-").map_err(ControlPlaneError::file(std::env::temp_dir()))?;
         let directory = Self { path: swept.path().to_owned(), kind: Kind::Temporary(swept) };
         directory.make_rooms()?;
         Ok(directory)
@@ -134,10 +134,10 @@ fn refuse_foreign(path: &Path) -> Result<(), ControlPlaneError> {
 fn read_marker(path: &Path) -> Result<Option<Marker>, ControlPlaneError> {
     match fs::read(path.join(MARKER)) {
         // A marker that cannot be read is of a version that we do not know.
-        Ok(text) => Ok(Some(serde_json::from_slice(&text).unwrap_or_else(|_| Marker {
-            layout: 0,
-            kubernetes: "an unknown version".to_owned(),
-        }))),
+        Ok(text) => Ok(Some(
+            serde_json::from_slice(&text)
+                .unwrap_or_else(|_| Marker { layout: 0, kubernetes: "an unknown version".to_owned() }),
+        )),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(ControlPlaneError::File { path: path.join(MARKER), source }),
     }

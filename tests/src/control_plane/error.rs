@@ -57,7 +57,9 @@ pub enum ControlPlaneError {
     #[error("no free port on 127.0.0.1; end some of the programs that listen there")]
     NoFreePort,
     /// A program could not be started at all.
-    #[error("cannot start {program}: {source}; check that `sh` is on the PATH and that more processes may be started")]
+    #[error(
+        "cannot start {program}: {source}; check that `sh` is on the PATH and that more processes may be started"
+    )]
     Start {
         /// The program.
         program: String,
@@ -65,20 +67,18 @@ pub enum ControlPlaneError {
         source: io::Error,
     },
     /// A program ended that should be running.
-    #[error("{program} ended with {status}; its last words, from `{log}`:\n{last_words}")]
+    #[error("{program} ended with {status}; its last words were:\n{last_words}")]
     Ended {
         /// The program.
         program: String,
         /// How it ended.
         status: ExitStatus,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// The last lines of its log.
         last_words: String,
     },
     /// A program runs but did not become ready in time.
     #[error(
-        "{program} was not ready after {} seconds ({waiting_for}); if the machine is very busy try again, else see `{log}`:\n{last_words}",
+        "{program} was not ready after {} seconds ({waiting_for}); if the machine is busy try again, its last words were:\n{last_words}",
         patience.as_secs()
     )]
     NotReady {
@@ -88,9 +88,7 @@ pub enum ControlPlaneError {
         patience: Duration,
         /// What the last look gave.
         waiting_for: String,
-        /// Its log.
-        log: PathBuf,
-        /// The last lines of the log.
+        /// The last lines of its log.
         last_words: String,
     },
     /// The API server refused or failed a request.
@@ -110,7 +108,9 @@ pub enum ControlPlaneError {
         reason: String,
     },
     /// A manifest is not made of Kubernetes objects.
-    #[error("cannot read the manifest: {reason}; write YAML documents with apiVersion, kind and metadata.name")]
+    #[error(
+        "cannot read the manifest: {reason}; write YAML documents with apiVersion, kind and metadata.name"
+    )]
     Manifest {
         /// What is wrong with it.
         reason: String,

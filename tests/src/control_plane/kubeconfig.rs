@@ -32,8 +32,10 @@ pub(super) fn write(
         "contexts": [{ "name": "butler-bench", "context": { "cluster": "butler-bench", "user": user } }],
         "current-context": "butler-bench",
     });
-    let text = serde_saphyr::to_string(&kubeconfig)
-        .map_err(|error| ControlPlaneError::Kubeconfig { path: path.to_owned(), reason: error.to_string() })?;
+    let text = serde_saphyr::to_string(&kubeconfig).map_err(|error| ControlPlaneError::Kubeconfig {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
     Ok(pki::write(path, &text)?)
 }
 

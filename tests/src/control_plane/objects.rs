@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::ResourceExt;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams, TypeMeta};
 use kube::core::GroupVersionKind;
 use kube::discovery::{Scope, pinned_kind};
-use kube::ResourceExt;
 use tokio::time::sleep;
 
 use super::{ControlPlane, ControlPlaneError};
@@ -68,7 +68,8 @@ impl ControlPlane {
             };
             let params = PatchParams::apply(FIELD_MANAGER).force().validation_strict();
             let applied = api.patch(&name, &params, &Patch::Apply(&object)).await;
-            stored.push(applied.map_err(ControlPlaneError::request(format!("apply {} `{name}`", types.kind)))?);
+            stored
+                .push(applied.map_err(ControlPlaneError::request(format!("apply {} `{name}`", types.kind)))?);
             if is_crd {
                 new_crds.push(name);
             }
@@ -136,12 +137,17 @@ impl ControlPlane {
     }
 
     /// Waits until CRDs are established and their objects can be listed; the second comes a moment after the first.
-    async fn wait_until_served(&self, client: &kube::Client, names: &[String]) -> Result<(), ControlPlaneError> {
+    async fn wait_until_served(
+        &self,
+        client: &kube::Client,
+        names: &[String],
+    ) -> Result<(), ControlPlaneError> {
         let api: Api<CustomResourceDefinition> = Api::all(client.clone());
         let started = Instant::now();
         for name in names {
             loop {
-                let crd = api.get(name).await.map_err(ControlPlaneError::request(format!("read CRD `{name}`")))?;
+                let crd =
+                    api.get(name).await.map_err(ControlPlaneError::request(format!("read CRD `{name}`")))?;
                 if established(&crd) && listed(client, &crd).await {
                     break;
                 }

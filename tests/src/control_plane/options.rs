@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// How a control plane is to be started. The default suits tests: temporary, on free ports, with the controllers that
-/// delete namespaces, collect garbage and look after service accounts.
+/// delete namespaces, collect garbage, look after service accounts and aggregate roles.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) data_directory: Option<PathBuf>,
@@ -14,13 +14,15 @@ pub struct Options {
     pub(super) webhook_client_certificate: bool,
 }
 
-/// The controllers of kube-controller-manager without which objects do not go away and pods cannot be made.
-pub const CONTROLLERS: [&str; 5] = [
+/// The controllers of kube-controller-manager without which objects do not go away, pods cannot be made, and the roles
+/// `view`, `edit` and `admin` are empty.
+pub const CONTROLLERS: [&str; 6] = [
     "namespace-controller",
     "garbage-collector-controller",
     "serviceaccount-controller",
     "serviceaccount-token-controller",
     "root-ca-certificate-publisher-controller",
+    "clusterrole-aggregation-controller",
 ];
 
 impl Default for Options {

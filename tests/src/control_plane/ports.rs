@@ -35,3 +35,36 @@ pub fn is_free(port: u16) -> bool {
 pub(super) fn was_taken(last_words: &str) -> bool {
     last_words.contains("address already in use")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_ports_differ_and_stay_below_those_of_outgoing_connections() {
+        let ports: Vec<u16> = (0..50).filter_map(|_| free_port()).collect();
+        assert_eq!(ports.len(), 50);
+        assert!(ports.iter().all(|port| (FIRST..32_768).contains(port)), "{ports:?}");
+        let distinct: std::collections::BTreeSet<_> = ports.iter().collect();
+        assert_eq!(distinct.len(), 50);
+    }
+
+    #[test]
+    fn a_port_with_a_listener_is_not_free() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        assert!(!is_free(listener.local_addr().unwrap().port()));
+    }
+
+    #[test]
+    fn the_programs_words_for_a_taken_port_are_understood() {
+        // As etcd 3.6, kube-apiserver 1.36 and Cluster API 1.13 put it.
+        for words in [
+            r#"{"level":"fatal","msg":"discovery failed","error":"listen tcp 127.0.0.1:14230: bind: address already in use"}"#,
+            r#"err="failed to create listener: failed to listen on 127.0.0.1:14231: listen tcp 127.0.0.1:14231: bind: address already in use""#,
+            r#""problem running manager" err="listen tcp :14232: bind: address already in use""#,
+        ] {
+            assert!(was_taken(words), "{words}");
+        }
+        assert!(!was_taken("unknown flag: --no-such-flag"));
+    }
+}

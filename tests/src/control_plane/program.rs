@@ -33,7 +33,6 @@ impl Program {
             Ok(Some(status)) => Err(ControlPlaneError::Ended {
                 program: self.name.to_owned(),
                 status,
-                log: self.log.clone(),
                 last_words: tail(&self.log),
             }),
             Err(source) => Err(ControlPlaneError::Start { program: self.name.to_owned(), source }),
@@ -46,7 +45,6 @@ impl Program {
             program: self.name.to_owned(),
             patience,
             waiting_for,
-            log: self.log.clone(),
             last_words: tail(&self.log),
         }
     }

@@ -70,7 +70,8 @@ fn measure(bytes: &[u8]) -> Option<(usize, usize)> {
         return Some((2, 2 + first));
     }
     let header = 2 + (first & 0x7f);
-    let length = bytes.get(2..header)?.iter().fold(0_usize, |length, byte| (length << 8) | usize::from(*byte));
+    let length =
+        bytes.get(2..header)?.iter().fold(0_usize, |length, byte| (length << 8) | usize::from(*byte));
     Some((header, header.checked_add(length)?))
 }
 
@@ -88,4 +89,28 @@ fn elements(mut bytes: &[u8]) -> Option<Vec<&[u8]>> {
         bytes = rest;
     }
     Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_are_encoded_as_short_as_possible_and_read_back() {
+        for (length, header) in [(0, 2), (1, 2), (127, 2), (128, 3), (255, 3), (256, 4), (65_536, 5)] {
+            let bytes = element(SEQUENCE, &vec![7; length]);
+            assert_eq!(measure(&bytes), Some((header, header + length)));
+            assert_eq!(content(&bytes).unwrap().len(), length);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_certificate_is_not_one() {
+        let key = KeyPair::generate().unwrap();
+        for bytes in
+            [&[][..], &[0x30], &[0x30, 0x05, 0x00], &[0x30, 0x84, 0xff, 0xff, 0xff, 0xff], &[0x30, 0x00]]
+        {
+            assert!(with_subject(bytes, "name", &["a", "b"], &key).is_none());
+        }
+    }
 }
