@@ -78,31 +78,42 @@ pub(crate) fn merge(object: &mut Value, patch: &Value) {
     }
 }
 
-/// Where `stored` lacks or changes something of `sent`. What the API server added does not count.
+/// Where `stored` lacks or changes something of `sent`. What was added does not count.
 pub(crate) fn lost(sent: &Value, stored: &Value) -> Vec<String> {
+    lost_unless(sent, stored, |sent, stored| sent == stored)
+}
+
+/// The same with another opinion on when two values that are neither objects nor lists are the same.
+pub(crate) fn lost_unless(sent: &Value, stored: &Value, same: fn(&Value, &Value) -> bool) -> Vec<String> {
     let mut findings = Vec::new();
-    compare(sent, Some(stored), &mut String::new(), &mut findings);
+    compare(sent, Some(stored), same, &mut String::new(), &mut findings);
     findings
 }
 
-fn compare(sent: &Value, stored: Option<&Value>, path: &mut String, findings: &mut Vec<String>) {
+fn compare(
+    sent: &Value,
+    stored: Option<&Value>,
+    same: fn(&Value, &Value) -> bool,
+    path: &mut String,
+    findings: &mut Vec<String>,
+) {
     let length = path.len();
     match (sent, stored) {
         (Value::Object(sent), Some(Value::Object(stored))) => {
             for (key, value) in sent {
                 path.push_str(&format!(".{key}"));
-                compare(value, stored.get(key), path, findings);
+                compare(value, stored.get(key), same, path, findings);
                 path.truncate(length);
             }
         }
         (Value::Array(sent), Some(Value::Array(stored))) if sent.len() == stored.len() => {
             for (index, (sent, stored)) in sent.iter().zip(stored).enumerate() {
                 path.push_str(&format!("[{index}]"));
-                compare(sent, Some(stored), path, findings);
+                compare(sent, Some(stored), same, path, findings);
                 path.truncate(length);
             }
         }
-        (sent, Some(stored)) if sent == stored => {}
+        (sent, Some(stored)) if same(sent, stored) => {}
         (sent, Some(stored)) => findings.push(format!("{path}: {sent} became {stored}")),
         (sent, None) => findings.push(format!("{path}: {sent} is gone")),
     }

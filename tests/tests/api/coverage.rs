@@ -39,7 +39,9 @@ fn every_choice_is_made_by_the_corpus() {
         let choices: Vec<String> = choices.map(|choice| choice.0.to_string()).collect();
         offered += choices.len();
         let made = used.get(&path).cloned().unwrap_or_default();
-        missing.extend(choices.iter().filter(|choice| !made.contains(*choice)).map(|choice| format!("{path}: {choice}")));
+        missing.extend(
+            choices.iter().filter(|choice| !made.contains(*choice)).map(|choice| format!("{path}: {choice}")),
+        );
     }
     println!("choices: {offered}, covered: {}", offered - missing.len());
     assert!(missing.is_empty(), "no object of tests/corpus/valid has {missing:#?}");
@@ -47,11 +49,11 @@ fn every_choice_is_made_by_the_corpus() {
 
 /// The values, as JSON, that the corpus gives each property; a list counts as its items.
 fn values_in_the_corpus() -> BTreeMap<String, BTreeSet<String>> {
-    let schemas: BTreeMap<_, _> = properties::schemas().into_iter().collect();
+    let schemas: BTreeMap<_, _> = properties::schemas().collect();
     let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for object in valid_objects() {
         let kind = text(&object, "/kind");
-        properties::visit_object(kind, &schemas[kind], &object, &mut |path, value| {
+        properties::visit_object(kind, schemas[kind], &object, &mut |path, value| {
             let values = used.entry(path.to_owned()).or_default();
             match value {
                 Value::Array(items) => values.extend(items.iter().map(Value::to_string)),

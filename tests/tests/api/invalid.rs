@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::corpus::{File, merge, text};
-use crate::platform::{dry_run, dry_run_status, platform};
+use crate::platform::{definitions, dry_run, dry_run_status, platform};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,7 +23,6 @@ struct Refusals {
 struct Case {
     name: String,
     patch: Value,
-    #[serde(default)]
     message: String,
 }
 
@@ -43,6 +42,7 @@ async fn every_invalid_object_is_refused_for_one_reason_with_a_message_that_name
         surprises.extend(found);
     }
     println!("invalid objects: {refused}, refused as expected: {}", refused - surprises.len());
+    assert_eq!(files.len(), definitions().len(), "one file for each kind");
     assert!(surprises.is_empty(), "{}", surprises.join("\n\n"));
 }
 
@@ -63,8 +63,8 @@ async fn check(plane: &ControlPlane, namespace: &str, refusals: Refusals) -> (us
         };
         let reasons = refusal.map_or_else(|status| reasons(&status), |_| Vec::new());
         let output = plane.kubectl_with_input(command, &object.to_string()).await.unwrap();
-        let message = output.stderr.trim_end();
-        if reasons.len() != 1 || output.status.success() || message != case.message.trim_end() {
+        let message = trimmed(&output.stderr);
+        if reasons.len() != 1 || output.status.success() || message != trimmed(&case.message) {
             surprises.push(format!(
                 "{}, {}: {} reasons {reasons:?}\nexpected: {}\nkubectl says: {message}",
                 text(&minimal, "/kind"),
@@ -75,6 +75,11 @@ async fn check(plane: &ControlPlane, namespace: &str, refusals: Refusals) -> (us
         }
     }
     (cases.len(), surprises)
+}
+
+/// Without the spaces that kubectl leaves at the ends of lines, which editors would remove from the corpus.
+fn trimmed(message: &str) -> String {
+    message.trim_end().lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
 }
 
 /// Why the API server refused.

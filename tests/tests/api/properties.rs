@@ -10,23 +10,22 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 };
 use serde_json::Value;
 
+use crate::platform::definitions;
+
 /// Every kind with its schema.
-pub(crate) fn schemas() -> Vec<(String, JSONSchemaProps)> {
-    let definitions = butler_api::crd::all().into_iter();
-    definitions
-        .map(|mut definition| {
-            assert_eq!(definition.spec.versions.len(), 1);
-            let version = definition.spec.versions.remove(0);
-            (definition.spec.names.kind, version.schema.unwrap().open_api_v3_schema.unwrap())
-        })
-        .collect()
+pub(crate) fn schemas() -> impl Iterator<Item = (&'static str, &'static JSONSchemaProps)> {
+    definitions().iter().map(|definition| {
+        let [version] = definition.spec.versions.as_slice() else { panic!("more versions than one") };
+        let validation = version.schema.as_ref().unwrap();
+        (definition.spec.names.kind.as_str(), validation.open_api_v3_schema.as_ref().unwrap())
+    })
 }
 
 /// Every property of every kind with its schema, by path.
 pub(crate) fn all() -> BTreeMap<String, JSONSchemaProps> {
     let mut found = BTreeMap::new();
     for (kind, schema) in schemas() {
-        visit_schema(&kind, &schema, &mut |path, schema| {
+        visit_schema(kind, schema, &mut |path, schema| {
             found.insert(path.to_owned(), schema.clone());
         });
     }

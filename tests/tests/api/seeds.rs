@@ -18,7 +18,8 @@ async fn the_documents_examples_work_as_they_are_written() {
     let mut applied = 0;
     for file in File::folder("seeds") {
         for object in file.objects() {
-            let is_butlers = object["apiVersion"].as_str().is_some_and(|version| version.starts_with(butler_api::GROUP));
+            let is_butlers =
+                object["apiVersion"].as_str().is_some_and(|version| version.starts_with(butler_api::GROUP));
             if is_butlers {
                 apply(plane, &file, &object).await;
                 applied += 1;
@@ -43,7 +44,9 @@ async fn apply(plane: &ControlPlane, file: &File, object: &Value) {
 
 async fn the_lifecycle_documents_changes_work_on_its_cluster(plane: &ControlPlane) {
     let patch = async |arguments: &[&str]| {
-        let command = [&["patch", "tenantcluster", "my-cluster", "-n", "team-a", "--type", "merge"], arguments].concat();
+        let command =
+            [&["patch", "tenantcluster", "my-cluster", "-n", "team-a", "--type", "merge"], arguments]
+                .concat();
         let shown = plane.kubectl(&command).await.unwrap().success().unwrap();
         assert_eq!(shown, "tenantcluster.butler.butlerlabs.dev/my-cluster patched\n");
     };
@@ -64,7 +67,10 @@ async fn the_lifecycle_documents_changes_work_on_its_cluster(plane: &ControlPlan
     let read: butler_api::TenantCluster = serde_json::from_value(stored).unwrap();
     let conditions = read.status.unwrap().conditions;
     assert_eq!(
-        conditions.iter().map(|condition| (condition.type_.as_str(), condition.status.as_str())).collect::<Vec<_>>(),
+        conditions
+            .iter()
+            .map(|condition| (condition.type_.as_str(), condition.status.as_str()))
+            .collect::<Vec<_>>(),
         [("ControlPlaneReady", "True"), ("WorkersReady", "True"), ("AddonsReady", "True")]
     );
 }
