@@ -152,7 +152,7 @@ impl AllocationDefaults {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkPoolStatus {
     /// The aspects of the pool's state; Ready sums up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Addresses that clusters can have, free or not.

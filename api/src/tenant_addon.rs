@@ -135,7 +135,7 @@ impl TenantAddon {
 pub struct TenantAddonStatus {
     /// The aspects of the addon's state: ClusterReady, DependenciesMet, Installed, Healthy, and Ready, which
     /// sums up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the addon is in its life.

@@ -180,7 +180,7 @@ pub struct UserStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub last_seen_groups: Vec<String>,
     /// The aspects of the person's state: InvitePending, InviteExpired, and Ready, which sums up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
 }
