@@ -132,15 +132,15 @@ FIELDS:
 
   type\t<string>
   enum: talos, rocky, flatcar, bottlerocket, ....
-    Which operating system. Left out, Butler picks one that the provider and the
-    Kubernetes release support, Talos first. Rocky Linux supports Kubernetes up
-    to v1.30.2.
+    Which operating system. Left out, it is Talos.
    \x20
-    - `talos`: Talos Linux.
-    - `rocky`: Rocky Linux.
-    - `flatcar`: Flatcar Container Linux.
-    - `bottlerocket`: Bottlerocket.
-    - `kairos`: Kairos.
+    - `talos`: Immutable and managed through an API, without a shell; the
+    default.
+    - `rocky`: Rocky Linux, joined with kubeadm; Kubernetes v1.30.2 at most.
+    - `flatcar`: Flatcar Container Linux, immutable, set up by Ignition.
+    - `bottlerocket`: Minimal and made for containers; not yet proven end to
+    end.
+    - `kairos`: Immutable, built by its community; not yet proven end to end.
 
   version\t<string>
     Version of the operating system, for example `9.5` for Rocky Linux. Left
