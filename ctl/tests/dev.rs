@@ -9,6 +9,8 @@ use std::{
     process::{Command, Output},
 };
 
+use butler_bench::guard::mentioning;
+
 fn butlerctl(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_butlerctl")).args(arguments).output().unwrap()
 }
@@ -24,17 +26,6 @@ fn stderr(output: &Output) -> &str {
 /// Runs one line of a shell the way a user would after `eval "$(butlerctl dev env …)"`.
 fn in_shell(exports: &str, line: &str) -> Output {
     Command::new("sh").args(["-c", &format!("{exports}\n{line}")]).output().unwrap()
-}
-
-/// The processes whose command line mentions `directory`.
-fn processes_of(directory: &Path) -> Vec<String> {
-    let directory = directory.to_str().unwrap();
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(directory))
-        .collect()
 }
 
 /// Ends the control plane also when the test fails.
@@ -82,7 +73,7 @@ fn a_detached_control_plane_is_used_stopped_and_found_again_as_it_was() {
 
     let stopped = butlerctl(&["dev", "stop", "--data-dir", data_dir]);
     assert!(stopped.status.success(), "{}", stderr(&stopped));
-    assert_eq!(processes_of(&directory), Vec::<String>::new());
+    assert_eq!(mentioning(data_dir), Vec::<String>::new());
 
     let again = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
     assert!(again.status.success(), "{}", stderr(&again));
@@ -100,7 +91,7 @@ fn a_detached_control_plane_without_a_data_directory_leaves_none_behind() {
 
     let stopped = butlerctl(&["dev", "stop", "--data-dir", directory.to_str().unwrap()]);
     assert!(stopped.status.success(), "{}", stderr(&stopped));
-    assert_eq!(processes_of(directory), Vec::<String>::new());
+    assert_eq!(mentioning(directory.to_str().unwrap()), Vec::<String>::new());
     assert!(!directory.exists());
 }
 
