@@ -1,7 +1,7 @@
 //! Cluster API's own managers, core and kubeadm bootstrap, on a control plane of the bench.
 //!
-//! Their manifests expect pods behind Services. Here they are plain processes, so every reference to a Service becomes a
-//! URL on loopback: in the conversion of the CRDs and in the webhook registrations.
+//! Their manifests expect pods behind Services. Here they are plain processes, so every reference to a
+//! Service becomes a URL on loopback: in the conversion of the CRDs and in the webhook registrations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,8 +39,8 @@ struct Manager {
     crds: PathBuf,
     /// The file with its webhook registrations.
     webhooks: PathBuf,
-    /// Kinds that Cluster API finds by reference carry the contract that they fulfil as a label. The module's own
-    /// kustomization adds it; the plain files lack it.
+    /// Kinds that Cluster API finds by reference carry the contract that they fulfil as a label. The module's
+    /// own kustomization adds it; the plain files lack it.
     has_contract: bool,
 }
 
@@ -66,8 +66,8 @@ async fn managers() -> Result<[Manager; 2], ControlPlaneError> {
     ])
 }
 
-/// Running managers of Cluster API. Dropping it ends them; the CRDs and webhooks stay, and refuse everything from then
-/// on, so keep it for as long as the control plane.
+/// Running managers of Cluster API. Dropping it ends them; the CRDs and webhooks stay, and refuse everything
+/// from then on, so keep it for as long as the control plane.
 #[derive(Debug)]
 pub struct ClusterApi {
     programs: Vec<Program>,
@@ -108,7 +108,8 @@ async fn attempt_start(plane: &ControlPlane, managers: &[Manager]) -> Result<Clu
         crds.extend(manager.crds(&address)?);
         placed.push((manager, address, health_port));
     }
-    // All of them before any manager: each manager watches kinds of the other, and ends when one is not served.
+    // All of them before any manager: each manager watches kinds of the other, and ends when one is not
+    // served.
     plane.install_crds(&crds).await?;
 
     let mut programs = Vec::new();
@@ -173,7 +174,8 @@ impl Manager {
         Ok(crds)
     }
 
-    /// Both managers' manifests call their registrations by the same names, so each gets the manager's name in front.
+    /// Both managers' manifests call their registrations by the same names, so each gets the manager's name
+    /// in front.
     async fn register_webhooks(
         &self,
         plane: &ControlPlane,

@@ -44,7 +44,8 @@ pub(crate) use self::programs::{blocking, find};
 /// How long a port that should be free gets to become so.
 const PORT_PAUSE: Duration = Duration::from_millis(500);
 
-/// A running control plane. Dropping it ends its programs and removes its directory, unless that was asked to be kept.
+/// A running control plane. Dropping it ends its programs and removes its directory, unless that was asked to
+/// be kept.
 #[derive(Debug)]
 pub struct ControlPlane {
     // In the order in which they end: each needs those after it.
@@ -60,37 +61,35 @@ pub struct ControlPlane {
 }
 
 impl ControlPlane {
-    /// Starts a control plane and waits until its API server is ready. The first start on a machine builds the programs.
+    /// Starts a control plane and waits until its API server is ready. The first start on a machine builds
+    /// the programs.
     ///
     /// # Errors
-    /// When the programs cannot be had, the data directory or the port cannot be used, or a program does not get ready.
+    /// When the programs cannot be had, the data directory or the port cannot be used, or a program does not
+    /// get ready.
     pub async fn start(options: Options) -> Result<Self, ControlPlaneError> {
         let programs = Programs::find(&options).await?;
-        let directory = Arc::new(match &options.data_directory {
-            None => DataDirectory::temporary()?,
-            Some(path) => DataDirectory::kept(path, &kubernetes_version(&programs.api_server).await?)?,
-        });
+        let directory = programs.open_directory(&options).await?;
         let etcd =
             |directory: &Arc<DataDirectory>| Etcd::start(&programs.etcd, directory.clone()).map(Arc::new);
         bring_up(&programs, &options, &directory, "/registry", etcd).await
     }
 
-    /// Starts a second API server that stores its objects in this one's etcd, under a prefix of its own: what a tenant
-    /// gets. Two tenants of the same `name` share their objects. The etcd runs until the last of its users is dropped.
+    /// Starts a second API server that stores its objects in this one's etcd, under a prefix of its own: what
+    /// a tenant gets. Two tenants of the same `name` share their objects. The etcd runs until the last of its
+    /// users is dropped.
     ///
     /// # Errors
     /// As for [`start`](Self::start).
     pub async fn start_tenant(&self, name: &str, options: Options) -> Result<Self, ControlPlaneError> {
         let programs = Programs::find(&options).await?;
-        let directory = Arc::new(match &options.data_directory {
-            None => DataDirectory::temporary()?,
-            Some(path) => DataDirectory::kept(path, &kubernetes_version(&programs.api_server).await?)?,
-        });
+        let directory = programs.open_directory(&options).await?;
         let prefix = format!("/tenants/{name}");
         bring_up(&programs, &options, &directory, &prefix, |_| Ok(self.etcd.clone())).await
     }
 
-    /// The control plane that the tests of this process share, started by whoever asks first. It ends with the process.
+    /// The control plane that the tests of this process share, started by whoever asks first. It ends with
+    /// the process.
     ///
     /// # Errors
     /// As for [`start`](Self::start); the next caller tries again.
@@ -104,8 +103,8 @@ impl ControlPlane {
         &self.kubeconfig
     }
 
-    /// A new client that acts as the administrator. Each call makes one, because a client is bound to the runtime that
-    /// made it and every test has a runtime of its own.
+    /// A new client that acts as the administrator. Each call makes one, because a client is bound to the
+    /// runtime that made it and every test has a runtime of its own.
     ///
     /// # Errors
     /// When the kubeconfig has been removed or changed.
@@ -138,7 +137,8 @@ impl ControlPlane {
         api_server::audit_log(&self.directory)
     }
 
-    /// Stops the API server politely; etcd goes on, and so does whoever waits for the API server to come back.
+    /// Stops the API server politely; etcd goes on, and so does whoever waits for the API server to come
+    /// back.
     pub async fn stop_api_server(&self) {
         self.api_server.lock().await.stop().await;
     }
@@ -154,8 +154,8 @@ impl ControlPlane {
         let mut attempt = 1;
         loop {
             match api_server.start(&client, &self.etcd).await {
-                // One that had to be killed may hold the port for a moment longer, and the port cannot change: it is
-                // in every kubeconfig that was handed out.
+                // One that had to be killed may hold the port for a moment longer, and the port cannot
+                // change: it is in every kubeconfig that was handed out.
                 Err(error) if error.is_port_taken() && attempt < ports::ATTEMPTS => {
                     attempt += 1;
                     sleep(PORT_PAUSE).await;
@@ -194,8 +194,7 @@ async fn bring_up(
     let mut attempt = 1;
     let (url, api_server, etcd) = loop {
         let port = match options.api_port {
-            Some(port) if !ports::is_free(port) => return Err(ControlPlaneError::PortInUse { port }),
-            Some(port) => port,
+            Some(port) => until_free(port).await?,
             None => ports::free_port().ok_or(ControlPlaneError::NoFreePort)?,
         };
         let url = format!("https://127.0.0.1:{port}");
@@ -234,6 +233,14 @@ async fn bring_up(
     })
 }
 
+/// Gives a port a moment: the control plane that had it may just be ending.
+async fn until_free(port: u16) -> Result<u16, ControlPlaneError> {
+    if !ports::is_free(port) {
+        sleep(PORT_PAUSE).await;
+    }
+    if ports::is_free(port) { Ok(port) } else { Err(ControlPlaneError::PortInUse { port }) }
+}
+
 /// Where the programs are that a start needs.
 struct Programs {
     etcd: PathBuf,
@@ -243,22 +250,29 @@ struct Programs {
 
 impl Programs {
     async fn find(options: &Options) -> Result<Self, ControlPlaneError> {
-        let [etcd, api_server, controller_manager] = if options.controllers.is_empty() {
+        if options.controllers.is_empty() {
             let [etcd, api_server] = programs::find([Binary::Etcd, Binary::KubeApiserver]).await?;
             return Ok(Self { etcd, api_server, controller_manager: None });
-        } else {
-            programs::find([Binary::Etcd, Binary::KubeApiserver, Binary::KubeControllerManager]).await?
-        };
+        }
+        let wanted = [Binary::Etcd, Binary::KubeApiserver, Binary::KubeControllerManager];
+        let [etcd, api_server, controller_manager] = programs::find(wanted).await?;
         Ok(Self { etcd, api_server, controller_manager: Some(controller_manager) })
     }
-}
 
-/// `Kubernetes v1.36.4` without the first word.
-async fn kubernetes_version(api_server: &Path) -> Result<String, ControlPlaneError> {
-    let failed = |source| ControlPlaneError::Start { program: "kube-apiserver".to_owned(), source };
-    let mut command = Command::new(api_server);
-    command.arg("--version");
-    let output = programs::blocking(move || command.output().map_err(failed)).await?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    Ok(text.trim().trim_start_matches("Kubernetes ").to_owned())
+    async fn open_directory(&self, options: &Options) -> Result<Arc<DataDirectory>, ControlPlaneError> {
+        Ok(Arc::new(match &options.data_directory {
+            None => DataDirectory::temporary()?,
+            Some(path) => DataDirectory::kept(path, &self.kubernetes_version().await?)?,
+        }))
+    }
+
+    /// `Kubernetes v1.36.4` without the first word.
+    async fn kubernetes_version(&self) -> Result<String, ControlPlaneError> {
+        let failed = |source| ControlPlaneError::Start { program: "kube-apiserver".to_owned(), source };
+        let mut command = Command::new(&self.api_server);
+        command.arg("--version");
+        let output = programs::blocking(move || command.output().map_err(failed)).await?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        Ok(text.trim().trim_start_matches("Kubernetes ").to_owned())
+    }
 }

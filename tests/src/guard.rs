@@ -1,8 +1,9 @@
 //! Nothing survives: programs and directories that end together with the process that wanted them.
 //!
-//! A process that is killed with `kill -9` runs no destructor, so the end has to come from outside. Each program is
-//! started by a small shell script that holds the reading end of a pipe; the only writing end is in our process and is
-//! closed by the kernel, however we end. `guard/hold.sh` and `guard/sweep.sh` are short and say the rest.
+//! A process that is killed with `kill -9` runs no destructor, so the end has to come from outside. Each
+//! program is started by a small shell script that holds the reading end of a pipe; the only writing end is
+//! in our process and is closed by the kernel, however we end. `guard/hold.sh` and `guard/sweep.sh` are short
+//! and say the rest.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -55,11 +56,12 @@ pub struct Held {
 }
 
 impl Held {
-    /// Starts what `command` describes: program, arguments, added variables and working directory. Its streams and any
-    /// `env_clear` are not taken over.
+    /// Starts what `command` describes: program, arguments, added variables and working directory. Its
+    /// streams and any `env_clear` are not taken over.
     ///
     /// # Errors
-    /// When `sh` cannot be started. A program that cannot be started shows as exit status 126 or 127, as in any shell.
+    /// When `sh` cannot be started. A program that cannot be started shows as exit status 126 or 127, as in
+    /// any shell.
     pub fn start(command: &Command, streams: Streams) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", HOLD, "hold"]);
@@ -74,8 +76,8 @@ impl Held {
         if let Some(directory) = command.get_current_dir() {
             shell.current_dir(directory);
         }
-        // A group of its own: signals to the group hit nobody else, and Ctrl-C in a terminal does not hit the program
-        // before its owner has decided in which order things end.
+        // A group of its own: signals to the group hit nobody else, and Ctrl-C in a terminal does not hit the
+        // program before its owner has decided in which order things end.
         shell.process_group(0);
         shell.stdin(Stdio::piped()).stdout(streams.output).stderr(streams.errors);
         let mut shell = shell.spawn()?;
@@ -83,7 +85,8 @@ impl Held {
         Ok(Self { shell, leash })
     }
 
-    /// The program's exit status if it has ended. A program that died of a signal shows as 128 plus the signal.
+    /// The program's exit status if it has ended. A program that died of a signal shows as 128 plus the
+    /// signal.
     ///
     /// # Errors
     /// When the operating system cannot tell.
@@ -208,8 +211,8 @@ pub fn tail(log: &Path) -> String {
     lines.get(lines.len().saturating_sub(LINES)..).unwrap_or_default().join("\n")
 }
 
-/// The command lines of all processes of this machine that mention `mark`, for tests that look for survivors. Reads
-/// `/proc`, so it finds nothing on systems without one.
+/// The command lines of all processes of this machine that mention `mark`, for tests that look for survivors.
+/// Reads `/proc`, so it finds nothing on systems without one.
 pub fn mentioning(mark: &str) -> Vec<String> {
     let Ok(processes) = std::fs::read_dir("/proc") else { return Vec::new() };
     let lines = processes.flatten().filter_map(|process| {

@@ -1,8 +1,9 @@
 //! A real Kubernetes control plane on loopback, for tests and for newcomers.
 //!
-//! [`ControlPlane::start`] runs etcd, kube-apiserver and kube-controller-manager with their own certificates in a
-//! directory of their own, and hands back a kubeconfig and clients. Whatever it starts is held by a [`guard`]: when the
-//! owning process ends, in whatever way, the programs and the temporary directory are gone a moment later.
+//! [`ControlPlane::start`] runs etcd, kube-apiserver and kube-controller-manager with their own certificates
+//! in a directory of their own, and hands back a kubeconfig and clients. Whatever it starts is held by a
+//! [`guard`]: when the owning process ends, in whatever way, the programs and the temporary directory are
+//! gone a moment later.
 //!
 //! A suite that does not mind neighbours asks for [`ControlPlane::shared`] and a namespace of its own:
 //!

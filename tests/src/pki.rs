@@ -1,10 +1,12 @@
 //! Keys and certificates of one control plane.
 //!
-//! Two authorities, because each opens a different door: `ca` for the API server and its users, `front-proxy-ca` for
-//! aggregated API servers. Etcd has a third, beside its data: a user's certificate must not open etcd.
+//! Two authorities, because each opens a different door: `ca` for the API server and its users,
+//! `front-proxy-ca` for aggregated API servers. Etcd has a third, beside its data: a user's certificate must
+//! not open etcd.
 //!
-//! Only the authorities' keys and the service account key are kept between starts. Every certificate is issued anew, so a
-//! kept data directory never meets an expired one, and old copies stay valid because the keys that sign are the same.
+//! Only the authorities' keys and the service account key are kept between starts. Every certificate is
+//! issued anew, so a kept data directory never meets an expired one, and old copies stay valid because the
+//! keys that sign are the same.
 
 mod groups;
 
@@ -162,7 +164,8 @@ pub struct Pki {
 }
 
 impl Pki {
-    /// Brings every file of `directory` up to date; `service_address` is where pods would reach the API server.
+    /// Brings every file of `directory` up to date; `service_address` is where pods would reach the API
+    /// server.
     ///
     /// # Errors
     /// When the files cannot be read or written, or a key that was kept is not one.

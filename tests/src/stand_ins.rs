@@ -1,6 +1,8 @@
-//! CRDs of ours for programs that the bench cannot have: Steward, its Cluster API provider, and infrastructure providers.
+//! CRDs of ours for programs that the bench cannot have: Steward, its Cluster API provider, and
+//! infrastructure providers.
 //!
-//! They are files under `tests/crds/`, and nothing acts on them: whoever tests with them plays the missing program.
+//! They are files under `tests/crds/`, and nothing acts on them: whoever tests with them plays the missing
+//! program.
 
 use crate::control_plane::{ControlPlane, ControlPlaneError};
 

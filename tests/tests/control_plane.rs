@@ -28,7 +28,9 @@ async fn objects_survive_a_restart_of_the_api_server() {
     let client = plane.client().await.unwrap();
     let api: Api<ConfigMap> = Api::default_namespaced(client);
 
+    let asked = Instant::now();
     plane.stop_api_server().await;
+    println!("stop: gone after {:.2?}", asked.elapsed());
     assert!(api.get("kept").await.is_err());
     plane.check().await.unwrap();
 
@@ -195,6 +197,28 @@ async fn requests_are_recorded_where_a_policy_says_so() {
     let recorded = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let ours = recorded.filter(|event| event["objectRef"]["name"] == "recorded").count();
     assert!(ours > 0, "{log}");
+}
+
+#[tokio::test]
+async fn kubectl_reads_and_helm_installs() {
+    let plane = ControlPlane::shared().await.unwrap();
+    let namespace = plane.namespace().await.unwrap();
+    let apply = ["apply", "-n", &namespace, "-f", "-"];
+    let shown = plane.kubectl_with_input(&apply, &config_map("read", "")).await.unwrap().success().unwrap();
+    assert_eq!(shown, "configmap/read created\n");
+
+    let chart = tempfile::tempdir().unwrap();
+    fs::create_dir(chart.path().join("templates")).unwrap();
+    fs::write(chart.path().join("Chart.yaml"), "apiVersion: v2\nname: small\nversion: 1.0.0\n").unwrap();
+    fs::write(chart.path().join("templates/map.yaml"), config_map("installed", "")).unwrap();
+    let path = chart.path().display().to_string();
+    let install = ["upgrade", "--install", "small", &path, "-n", &namespace];
+    plane.helm(&install).await.unwrap().success().unwrap();
+    let get = ["get", "configmap", "installed", "-n", &namespace, "-o", "name"];
+    assert_eq!(plane.kubectl(&get).await.unwrap().success().unwrap(), "configmap/installed\n");
+    let failed = plane.helm(&["uninstall", "absent", "-n", &namespace]).await.unwrap().success();
+    let failed = failed.unwrap_err().to_string();
+    assert!(failed.starts_with("`helm uninstall absent -n "), "{failed}");
 }
 
 async fn eventually(what: &str, mut condition: impl AsyncFnMut() -> bool) {

@@ -1,4 +1,5 @@
-//! However a process ends that runs a control plane, its programs and its directory are gone five seconds later.
+//! However a process ends that runs a control plane, its programs and its directory are gone five seconds
+//! later.
 
 #![expect(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
@@ -19,7 +20,8 @@ const BOUND: Duration = Duration::from_secs(5);
 #[test]
 fn kill_9_leaves_nothing() {
     let mut victim = Victim::start("wait");
-    // Etcd, the API server and the controller manager, each with its guard and watcher, and the directory's sweeper.
+    // Etcd, the API server and the controller manager, each with its guard and watcher, and the directory's
+    // sweeper.
     while mentioning(&victim.mark()).len() != 10 {
         assert_eq!(victim.held.ended().unwrap(), None);
         std::thread::sleep(Duration::from_millis(20));

@@ -1,4 +1,5 @@
-//! The CRDs of ours take what Butler writes for Steward and the infrastructure providers, and nothing they do not know.
+//! The CRDs of ours take what Butler writes for Steward and the infrastructure providers, and nothing they do
+//! not know.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test ends at the first surprise")]
 

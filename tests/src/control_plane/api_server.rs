@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::data_directory::DataDirectory;
 use super::etcd::Etcd;
@@ -22,6 +22,8 @@ pub(super) const SERVICE_ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(10, 96, 0, 1
 /// On an idle machine it takes about three seconds; a machine that builds Go beside it needs far longer.
 const READY_PATIENCE: Duration = Duration::from_secs(90);
 const READY_GLANCE: Duration = Duration::from_millis(50);
+/// A server that takes the connection and then says nothing must not hold up the look at its process.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(5);
 /// Open watches end at once; requests that are being served get this long.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -54,7 +56,8 @@ impl ApiServer {
         Ok(Self { command, log: directory.log("kube-apiserver"), program: None })
     }
 
-    /// Starts it and waits until it says that it is ready. Watches etcd meanwhile, since without it this never happens.
+    /// Starts it and waits until it says that it is ready. Watches etcd meanwhile, since without it this
+    /// never happens.
     pub(super) async fn start(
         &mut self,
         client: &kube::Client,
@@ -76,8 +79,8 @@ impl ApiServer {
         }
     }
 
-    /// On a thread of its own, since the server ends only after its clients have got their answers, and they may be
-    /// tasks of the same runtime.
+    /// On a thread of its own, since the server ends only after its clients have got their answers, and they
+    /// may be tasks of the same runtime.
     pub(super) async fn stop(&mut self) {
         if let Some(mut program) = self.program.take() {
             tokio::task::spawn_blocking(move || program.stop(STOP_PATIENCE)).await.ok();
@@ -93,9 +96,10 @@ impl ApiServer {
 /// Asks a server whether it is ready; the error says why not.
 pub(crate) async fn readiness(client: &kube::Client) -> Result<(), String> {
     let request = http::Request::get("/readyz").body(Vec::new()).map_err(|error| error.to_string())?;
-    match client.request_text(request).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(error.to_string()),
+    match timeout(ANSWER_PATIENCE, client.request_text(request)).await {
+        Ok(Ok(_)) => Ok(()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("no answer".to_owned()),
     }
 }
 
@@ -112,8 +116,8 @@ fn serving(port: u16, pki: &Pki) -> Vec<String> {
         "--endpoint-reconciler-type=none".to_owned(),
         "--allow-privileged=true".to_owned(),
         "--profiling=false".to_owned(),
-        // No --enable-aggregator-routing: the aggregator then calls a Service by its name, and one of type ExternalName
-        // that says `localhost` leads to a server of the test.
+        // No --enable-aggregator-routing: the aggregator then calls a Service by its name, and one of type
+        // ExternalName that says `localhost` leads to a server of the test.
     ]
 }
 

@@ -16,7 +16,8 @@ pub(super) fn start(
     pki: &Pki,
     directory: &DataDirectory,
 ) -> Result<Program, ControlPlaneError> {
-    // In the masters' group, because the alternative, a service account for each controller, makes the start slower.
+    // In the masters' group, because the alternative, a service account for each controller, makes the start
+    // slower.
     let user = "system:kube-controller-manager";
     let identity = pki.cluster().client(user, &["system:masters"])?;
     let kubeconfig = directory.path().join("config/controller-manager.kubeconfig");
@@ -34,7 +35,8 @@ pub(super) fn start(
         "--leader-elect=false".to_owned(),
         // Serves nothing.
         "--secure-port=0".to_owned(),
-        // Tests delete many namespaces and owners at once; the default of 20 requests a second is for big clusters.
+        // Tests delete many namespaces and owners at once; the default of 20 requests a second is for big
+        // clusters.
         "--kube-api-qps=500".to_owned(),
         "--kube-api-burst=1000".to_owned(),
     ]);

@@ -1,4 +1,5 @@
-//! Where one control plane keeps its state: a directory that disappears with it, or one that is kept between runs.
+//! Where one control plane keeps its state: a directory that disappears with it, or one that is kept between
+//! runs.
 //!
 //! ```text
 //! butler-bench.json   whose directory this is, and of which version
@@ -116,8 +117,8 @@ impl DataDirectory {
     }
 }
 
-/// A directory with anything in it but without our marker is somebody else's. The lock alone is a start of ours that was
-/// killed before it wrote the marker.
+/// A directory with anything in it but without our marker is somebody else's. The lock alone is a start of
+/// ours that was killed before it wrote the marker.
 fn refuse_foreign(path: &Path) -> Result<(), ControlPlaneError> {
     let failed = |source| ControlPlaneError::File { path: path.to_owned(), source };
     if path.join(MARKER).exists() {

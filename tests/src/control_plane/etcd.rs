@@ -18,8 +18,8 @@ pub(crate) struct Etcd {
     program: Mutex<Program>,
     port: u16,
     pki: PathBuf,
-    // Dropped after the program: its data is in there. Shared, since a tenant may outlive the control plane whose etcd
-    // it uses.
+    // Dropped after the program: its data is in there. Shared, since a tenant may outlive the control plane
+    // whose etcd it uses.
     directory: Arc<DataDirectory>,
 }
 

@@ -28,8 +28,8 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub(super) struct Kinds(Mutex<HashMap<TypeMeta, (ApiResource, Scope)>>);
 
 impl ControlPlane {
-    /// Applies a manifest of one or more YAML documents by server-side apply with strict validation, and gives the
-    /// objects back as stored. CRDs are waited for before anything after them is applied.
+    /// Applies a manifest of one or more YAML documents by server-side apply with strict validation, and
+    /// gives the objects back as stored. CRDs are waited for before anything after them is applied.
     ///
     /// # Errors
     /// When the manifest cannot be read, a kind is not served, or the API server refuses an object.
@@ -97,7 +97,8 @@ impl ControlPlane {
         self.wait_until_served(&client, &names).await
     }
 
-    /// Makes a namespace that nobody else uses. It goes with the control plane, or when the caller deletes it.
+    /// Makes a namespace that nobody else uses. It goes with the control plane, or when the caller deletes
+    /// it.
     ///
     /// # Errors
     /// When the API server refuses it.
@@ -136,7 +137,8 @@ impl ControlPlane {
         Ok(found)
     }
 
-    /// Waits until CRDs are established and their objects can be listed; the second comes a moment after the first.
+    /// Waits until CRDs are established and their objects can be listed; the second comes a moment after the
+    /// first.
     async fn wait_until_served(
         &self,
         client: &kube::Client,
@@ -175,8 +177,8 @@ async fn listed(client: &kube::Client, crd: &CustomResourceDefinition) -> bool {
     let path = format!("/apis/{}/{}/{}?limit=1", crd.spec.group, version.name, crd.spec.names.plural);
     let Ok(request) = http::Request::get(path).body(Vec::new()) else { return true };
     match client.request_text(request).await {
-        // Until the new path is known, and while its storage is being set up. Anything else, such as a conversion webhook
-        // that does not run yet, is an answer from the path itself.
+        // Until the new path is known, and while its storage is being set up. Anything else, such as a
+        // conversion webhook that does not run yet, is an answer from the path itself.
         Err(kube::Error::Api(status)) => !matches!(status.code, 404 | 429 | 503),
         _ => true,
     }

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// How a control plane is to be started. The default suits tests: temporary, on free ports, with the controllers that
-/// delete namespaces, collect garbage, look after service accounts and aggregate roles.
+/// How a control plane is to be started. The default suits tests: temporary, on free ports, with the
+/// controllers that delete namespaces, collect garbage, look after service accounts and aggregate roles.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) data_directory: Option<PathBuf>,
@@ -14,8 +14,8 @@ pub struct Options {
     pub(super) webhook_client_certificate: bool,
 }
 
-/// The controllers of kube-controller-manager without which objects do not go away, pods cannot be made, and the roles
-/// `view`, `edit` and `admin` are empty.
+/// The controllers of kube-controller-manager without which objects do not go away, pods cannot be made, and
+/// the roles `view`, `edit` and `admin` are empty.
 pub const CONTROLLERS: [&str; 6] = [
     "namespace-controller",
     "garbage-collector-controller",
@@ -81,8 +81,8 @@ impl Options {
         self
     }
 
-    /// Lets the API server present a client certificate, `kube-apiserver-webhook-client`, to every admission webhook.
-    /// By default it presents none.
+    /// Lets the API server present a client certificate, `kube-apiserver-webhook-client`, to every admission
+    /// webhook. By default it presents none.
     #[must_use]
     pub fn webhook_client_certificate(mut self) -> Self {
         self.webhook_client_certificate = true;

@@ -6,16 +6,19 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// Below the range from which Linux takes ports for outgoing connections (32768 and up): none of those can take the port
-/// of an API server while it is stopped for a restart. Steward's Cluster API provider also reads ports as signed 16-bit.
+/// Below the range from which Linux takes ports for outgoing connections (32768 and up): none of those can
+/// take the port of an API server while it is stopped for a restart. Steward's Cluster API provider also
+/// reads ports as signed 16-bit.
 const FIRST: u16 = 12_000;
 const COUNT: u16 = 20_000;
 
-/// How many ports to look at before giving up, and how often to start a program anew because its port was taken.
+/// How many ports to look at before giving up, and how often to start a program anew because its port was
+/// taken.
 const LOOKS: usize = 200;
 pub(super) const ATTEMPTS: usize = 5;
 
-/// Each process begins elsewhere, so that neighbours rarely meet; within a process no port is offered twice in a row.
+/// Each process begins elsewhere, so that neighbours rarely meet; within a process no port is offered twice
+/// in a row.
 static NEXT: LazyLock<AtomicU16> = LazyLock::new(|| {
     let random = RandomState::new().build_hasher().finish() % u64::from(COUNT);
     AtomicU16::new(u16::try_from(random).unwrap_or_default())

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::{ControlPlane, ControlPlaneError, kubeconfig};
 
-/// Somebody the API server knows by a client certificate. What they may do is up to RBAC: at first, next to nothing.
+/// Somebody the API server knows by a client certificate. What they may do is up to RBAC: at first, next to
+/// nothing.
 #[derive(Clone, Debug)]
 pub struct User {
     name: String,
@@ -32,7 +33,8 @@ impl User {
 }
 
 impl ControlPlane {
-    /// A user of this name in these groups. Asking again with other groups gives a second identity of the same name.
+    /// A user of this name in these groups. Asking again with other groups gives a second identity of the
+    /// same name.
     ///
     /// # Errors
     /// When the kubeconfig cannot be written.
@@ -44,7 +46,8 @@ impl ControlPlane {
     }
 }
 
-/// User names may hold slashes, colons and more: everything unusual is spelled out, so that no two names share a file.
+/// User names may hold slashes, colons and more: everything unusual is spelled out, so that no two names
+/// share a file.
 fn file_name(name: &str, groups: &[&str]) -> String {
     let mut spelled = String::new();
     for part in std::iter::once(&name).chain(groups) {

@@ -6,15 +6,15 @@
 #   $1               the file the program reads as its standard input
 #   $2 ...           the program and its arguments
 #
-# Signals go to the whole process group (pid 0), never to a remembered pid: a group cannot be taken over by a stranger
-# while its members live, and whatever the program itself has started is hit as well.
+# Signals go to the whole process group (pid 0), never to a remembered pid: a group cannot be taken over by a
+# stranger while its members live, and whatever the program itself has started is hit as well.
 
 input=$1
 shift
 exec 3<&0 </dev/null
 
-# The watcher starts before the program, so there is no moment at which the program runs unwatched. It ignores SIGTERM
-# because it is a member of the group it signals.
+# The watcher starts before the program, so there is no moment at which the program runs unwatched. It ignores
+# SIGTERM because it is a member of the group it signals.
 (
     trap '' TERM
     while read -r _; do kill -s TERM 0; done
@@ -32,7 +32,8 @@ exec 3<&-
 
 wait "$program"
 status=$?
-# The polite signal interrupts this shell's wait too. The second wait lasts until the program is really gone.
+# The polite signal interrupts this shell's wait too. The second wait lasts until the program is really
+# gone.
 if [ -n "$asked" ]; then wait "$program"; fi
 
 # The watcher cannot have ended by itself: its last act kills this shell.

@@ -1,7 +1,8 @@
 //! Client certificates with more than one group.
 //!
-//! Kubernetes reads a user's groups from the organisation attributes of the subject, one attribute per group. `rcgen`
-//! keeps one value per attribute type, so a subject with several is put in afterwards and the certificate signed again.
+//! Kubernetes reads a user's groups from the organisation attributes of the subject, one attribute per group.
+//! `rcgen` keeps one value per attribute type, so a subject with several is put in afterwards and the
+//! certificate signed again.
 
 use rcgen::{KeyPair, SigningKey};
 
@@ -15,7 +16,8 @@ const ORGANIZATION: [u8; 5] = [0x06, 0x03, 0x55, 0x04, 0x0a];
 /// Where the subject stands in `TBSCertificate`: version, serial, algorithm, issuer, validity, subject.
 const SUBJECT: usize = 5;
 
-/// The same certificate with the subject "`name` in `groups`", signed by `signer`. `None` if `certificate` is not one.
+/// The same certificate with the subject "`name` in `groups`", signed by `signer`. `None` if `certificate` is
+/// not one.
 pub(super) fn with_subject(
     certificate: &[u8],
     name: &str,
