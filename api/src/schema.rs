@@ -22,6 +22,14 @@ pub(crate) fn is_ip() -> Value {
     json!([{"rule": "isIP(self)", "message": "must be an IPv4 or IPv6 address, for example 10.50.1.10"}])
 }
 
+/// The rule that a text is an address or nothing: clients written in Go send `""` for what was never set.
+pub(crate) fn is_ip_or_empty() -> Value {
+    json!([{
+        "rule": "self == '' || isIP(self)",
+        "message": "must be an IPv4 or IPv6 address, for example 10.50.1.10"
+    }])
+}
+
 /// The rule that a text is an address range in CIDR notation.
 pub(crate) fn is_cidr() -> Value {
     json!([{"rule": "isCIDR(self)", "message": "must be a CIDR, for example 10.50.0.0/22"}])

@@ -57,7 +57,6 @@ pub struct TenantAddonSpec {
     pub values: Option<HelmValues>,
     /// TenantAddons of the same cluster that must be installed first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub depends_on: Vec<LocalRef>,
 }
 
