@@ -138,7 +138,7 @@ impl fmt::Display for Registration {
 pub(crate) struct Ours {
     pub(crate) namespace: String,
     pub(crate) service: String,
-    pub(crate) url: Option<String>,
+    pub(crate) urls: Vec<String>,
 }
 
 impl Ours {
@@ -149,8 +149,8 @@ impl Ours {
 
     fn has_url(&self, url: Option<&Value>) -> bool {
         let below = |url: &str| {
-            let rest = self.url.as_deref().and_then(|ours| url.strip_prefix(ours));
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+            let rest = |ours: &String| url.strip_prefix(ours.as_str());
+            self.urls.iter().filter_map(rest).any(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         url.and_then(Value::as_str).is_some_and(below)
     }
@@ -216,7 +216,7 @@ mod tests {
         Ours {
             namespace: "butler-system".to_owned(),
             service: "webhook".to_owned(),
-            url: Some("https://127.0.0.1:9443".to_owned()),
+            urls: vec!["https://127.0.0.1:9443".to_owned()],
         }
     }
 
@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(bundles_of_webhooks(&data, &ours()).len() == 1, expected, "{config}");
         }
         assert_eq!(bundles_of_webhooks(&json!({}), &ours()), []);
-        let nobody = Ours { url: None, ..ours() };
+        let nobody = Ours { urls: Vec::new(), ..ours() };
         let data = json!({ "webhooks": [{ "name": "one", "clientConfig": url("https://127.0.0.1:9443") }] });
         assert_eq!(bundles_of_webhooks(&data, &nobody), []);
     }

@@ -32,14 +32,15 @@ pub enum Proof {
 #[error("cannot set up TLS: {0}")]
 pub struct ServerConfigError(#[from] Error);
 
-/// TLS 1.2 and 1.3 with whatever certificate is current, for HTTP/2 and HTTP/1.1.
+/// TLS 1.2 and 1.3 with whatever certificate is current, for HTTP/2 and HTTP/1.1. kube-apiserver takes HTTP/2 where
+/// it is offered; whoever does not speak it sets `alpn_protocols` anew.
 ///
 /// Sessions are not resumed: kube-apiserver never does, and a resumed one would skip both the current certificate
 /// and the proof.
 ///
 /// # Errors
 /// When the provider lacks what TLS needs.
-pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<Arc<ServerConfig>, ServerConfigError> {
+pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<ServerConfig, ServerConfigError> {
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ClientCertVerifier> = match proof {
         Proof::NotAsked => WebPkiClientVerifier::no_client_auth(),
@@ -55,7 +56,7 @@ pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<Arc<ServerCo
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    Ok(Arc::new(config))
+    Ok(config)
 }
 
 /// Lets in whom any of the callers' lists recognises.

@@ -91,7 +91,7 @@ impl Settings {
             namespace: namespace.to_owned(),
             secret: format!("{service}-certificates"),
             names: names.into(),
-            ours: Ours { namespace: namespace.to_owned(), service: service.to_owned(), url: None },
+            ours: Ours { namespace: namespace.to_owned(), service: service.to_owned(), urls: Vec::new() },
             registrations: Vec::new(),
             lifetimes: Lifetimes::default(),
         }
@@ -115,7 +115,7 @@ impl Settings {
     /// `https://127.0.0.1:9443`.
     #[must_use]
     pub fn url(mut self, url: impl Into<String>) -> Self {
-        self.ours.url = Some(url.into().trim_end_matches('/').to_owned());
+        self.ours.urls.push(url.into().trim_end_matches('/').to_owned());
         self
     }
 

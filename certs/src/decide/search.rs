@@ -5,7 +5,7 @@
 //! with an old bundle for as long as the settling time. What must hold in every state: whatever a replica serves
 //! with is signed by an authority in every bundle an API server may be using.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::time::Duration;
@@ -113,8 +113,8 @@ struct World {
     secret: Read,
     bundles: Vec<Bundle>,
     replicas: Vec<Replica>,
-    /// Every authority that has ever signed.
-    signers: BTreeSet<Fingerprint>,
+    /// Every authority that has ever signed, with the end of the last certificate it signed.
+    signers: BTreeMap<Fingerprint, Timestamp>,
     deletions: u32,
 }
 
@@ -137,7 +137,7 @@ impl World {
             secret: None,
             bundles: vec![bundle; registrations],
             replicas: vec![replica; replicas],
-            signers: BTreeSet::new(),
+            signers: BTreeMap::new(),
             deletions: 0,
         }
     }
@@ -239,7 +239,7 @@ impl World {
         self.version += 1;
         let mut stamp = Stamp(self.version);
         let Ok(state) = advance(state, &step, &names(), &lifetimes(), now, &mut stamp);
-        self.signers.extend(state.serving.as_ref().map(|leaf| leaf.issuer));
+        self.signers.extend(state.serving.as_ref().map(|leaf| (leaf.issuer, leaf.validity.until)));
         self.secret = Some((self.version, state));
     }
 
@@ -249,10 +249,10 @@ impl World {
         for leaf in served.filter(|leaf| !leaf.validity.is_over(self.now)) {
             for bundle in &self.bundles {
                 let lingering = bundle.lingering.iter().map(|(_, content)| content);
-                // Before the first start, or when all slept until everything was over, no bundle lets anybody
-                // through, and the way out need not wait.
+                // Before the first start, or when all slept until every certificate was over, no bundle lets
+                // anybody through, and the way out need not wait.
                 let lets_through = |trusted: &Trusted| {
-                    self.signers.contains(&trusted.id) && !trusted.validity.is_over(self.now)
+                    self.signers.get(&trusted.id).is_some_and(|until| self.now < *until)
                 };
                 let is_of_use = |content: &&Vec<Trusted>| content.iter().any(lets_through);
                 for content in lingering.chain([&bundle.content]).filter(is_of_use) {
