@@ -66,7 +66,9 @@ impl Bell {
                 }
             };
             let mut watcher = notify::recommended_watcher(ring)
-                .inspect_err(|error| tracing::warn!("cannot watch directories: {error}; looking every second"))
+                .inspect_err(|error| {
+                    tracing::warn!("cannot watch directories: {error}; looking every second")
+                })
                 .ok()?;
             watcher.watch(&self.directory, RecursiveMode::NonRecursive).ok()?;
             Some((watcher, identity))

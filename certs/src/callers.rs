@@ -21,10 +21,14 @@ use crate::metrics::Metrics;
 #[derive(Debug, thiserror::Error)]
 pub enum CallersError {
     /// The text holds no certificate of an authority.
-    #[error("the client authority is not one or more X.509 certificates in PEM form; give the `ca.crt` that signed the caller's certificate")]
+    #[error(
+        "the client authority is not one or more X.509 certificates in PEM form; give the `ca.crt` that signed the caller's certificate"
+    )]
     NoAuthority,
     /// The file cannot be read.
-    #[error("cannot read the client authority `{path}`: {source}; check that the file exists and may be read")]
+    #[error(
+        "cannot read the client authority `{path}`: {source}; check that the file exists and may be read"
+    )]
     File {
         /// The file.
         path: PathBuf,

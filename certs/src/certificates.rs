@@ -13,7 +13,7 @@ use crate::settings::Settings;
 
 enum Source {
     SelfManaged(Box<SelfManaged>),
-    Files(FromFiles),
+    Files(Box<FromFiles>),
 }
 
 /// Serving certificates of one program. Nothing happens before [`run`](Self::run) is awaited.
@@ -39,7 +39,7 @@ impl Certificates {
         let serving = Serving::new(metrics.clone());
         let provider = Arc::new(ring::default_provider());
         let driver = FromFiles::new(files, provider, serving.clone(), metrics.clone());
-        Self { serving, metrics, source: Source::Files(driver) }
+        Self { serving, metrics, source: Source::Files(Box::new(driver)) }
     }
 
     /// The certificate in use, for [`server_config`](crate::server_config) and for readiness.

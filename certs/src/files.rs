@@ -124,7 +124,8 @@ impl FromFiles {
         }
         self.suspect = Some(told);
         self.serving.refuse(refusal);
-        let end = if self.serving.is_ready() { "the certificate in use goes on" } else { "nothing is served" };
+        let end =
+            if self.serving.is_ready() { "the certificate in use goes on" } else { "nothing is served" };
         let note = format!("`{}`: {refusal}; until then {end}", self.directory.display());
         self.report.warn(Topic::CertificateRefused, note).await;
         None
@@ -140,7 +141,12 @@ struct Contents {
 
 impl Contents {
     fn digest(&self) -> [u8; 32] {
-        Sha256::new().chain_update(&self.certificate).chain_update([0]).chain_update(&self.key).finalize().into()
+        Sha256::new()
+            .chain_update(&self.certificate)
+            .chain_update([0])
+            .chain_update(&self.key)
+            .finalize()
+            .into()
     }
 
     fn authority(&self) -> Option<Certificate> {

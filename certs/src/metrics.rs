@@ -51,13 +51,21 @@ impl Metrics {
         );
         registry.register("reloads", "New certificates by what became of them", self.reloads.clone());
         registry.register("refusals", "Certificates that were not taken, by reason", self.refusals.clone());
-        registry.register("steps", "Changes this replica made to the stored certificates", self.steps.clone());
+        registry.register(
+            "steps",
+            "Changes this replica made to the stored certificates",
+            self.steps.clone(),
+        );
         registry.register(
             "bundle_corrections",
             "Registrations whose caBundle this replica wrote",
             self.corrections.clone(),
         );
-        registry.register("failures", "Rounds that failed and are tried again, by what failed", self.failures.clone());
+        registry.register(
+            "failures",
+            "Rounds that failed and are tried again, by what failed",
+            self.failures.clone(),
+        );
     }
 
     pub(crate) fn serving_ends(&self, until: Timestamp) {

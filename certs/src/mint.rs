@@ -40,7 +40,8 @@ impl Mint for Minter {
     fn authority(&mut self, now: Timestamp) -> Result<Authority, MintError> {
         let key = KeyPair::generate()?;
         // The moment tells authorities apart for whoever looks at a bundle.
-        let mut params = params(&format!("butler authority of {now:.0}"), validity(now, self.lifetimes.authority));
+        let mut params =
+            params(&format!("butler authority of {now:.0}"), validity(now, self.lifetimes.authority));
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyCertSign];
         let certificate = read(params.self_signed(&key)?.der())?;

@@ -41,8 +41,7 @@ impl Corrections {
     }
 
     pub(crate) fn note(&mut self, registration: &Registration, bundle: &str, now: Instant) {
-        let entry =
-            self.0.entry(registration.clone()).or_insert_with(|| (bundle.to_owned(), 0, now));
+        let entry = self.0.entry(registration.clone()).or_insert_with(|| (bundle.to_owned(), 0, now));
         let is_fresh = entry.0 != bundle || now.saturating_duration_since(entry.2) > 4 * PAUSE;
         *entry = (bundle.to_owned(), if is_fresh { 1 } else { entry.1.saturating_add(1) }, now);
     }

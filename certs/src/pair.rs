@@ -140,8 +140,7 @@ mod tests {
     fn neither_a_pair_nor_a_refusal_prints_a_key() {
         let leaf = leaf();
         let provider = rustls::crypto::ring::default_provider();
-        let pair =
-            Pair::parse(leaf.certificate.as_bytes(), leaf.key.pem().as_bytes(), &provider).unwrap();
+        let pair = Pair::parse(leaf.certificate.as_bytes(), leaf.key.pem().as_bytes(), &provider).unwrap();
         let secret = leaf.key.pem().lines().nth(1).unwrap();
         assert!(!format!("{pair:?} {leaf:?}").contains(secret));
         let pem = PrivateKeyDer::from_pem_slice(leaf.key.pem().as_bytes()).unwrap();

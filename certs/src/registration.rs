@@ -1,25 +1,25 @@
 //! Objects that tell the API server where we are and whom to trust there, and their `caBundle`.
 //!
-//! Only `caBundle` of webhooks that point at us is written, by server-side apply under a field manager of our
-//! own: lists of webhooks merge by name, so whoever owns the rest (GitOps, Helm, kubectl) keeps it and sees no
-//! conflict as long as it leaves `caBundle` out. Every write names the resourceVersion that was read, so a
-//! replica that was asleep cannot put an old bundle back.
+//! Only `caBundle` of webhooks that point at us is written, by a patch that merges webhooks by name, so whoever owns
+//! the rest (GitOps, Helm, kubectl) keeps it and sees no conflict as long as it leaves `caBundle` out. Every write
+//! names the resourceVersion that was read, so a replica that was asleep cannot put an old bundle back.
 //!
-//! One thing to know for GitOps by server-side apply: a webhook that is dropped from a manifest stays behind as
-//! what others own of it, and the API server refuses that as incomplete. Drop it with `kubectl edit`, or delete
-//! the registration and let it be applied again.
+//! What we write, we do not own for long: our entry in `managedFields` is taken out again. A webhook of which
+//! anybody else owns a field cannot be dropped by server-side apply; it stays behind as `name` and `caBundle`, and the
+//! API server refuses that as incomplete. A registration that is applied by GitOps must stay GitOps' to change.
 
 use std::fmt;
 
 use k8s_openapi::ByteString;
-use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
-use kube::{Client, ResourceExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ManagedFieldsEntry, ObjectMeta};
+use kube::Client;
+use kube::api::{Api, ApiResource, DynamicObject, PartialObjectMeta, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::certificate::Certificate;
 use crate::state::Trusted;
 
-/// The field manager of `caBundle`.
+/// The field manager of what we write.
 pub(crate) const FIELD_MANAGER: &str = "butler-certs";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -92,11 +92,11 @@ impl Registration {
                 Kind::ApiService => bundle_of_api_service(&object.data, ours).into_iter().collect(),
                 Kind::Validating | Kind::Mutating => bundles_of_webhooks(&object.data, ours),
             },
-            resource_version: object.resource_version(),
+            metadata: object.metadata,
         }))
     }
 
-    /// Writes the bundle where it differs. A conflict means that the registration has changed since it was read.
+    /// Writes the bundle. A conflict means that the registration has changed since it was read.
     pub(crate) async fn publish(
         &self,
         client: &Client,
@@ -104,27 +104,47 @@ impl Registration {
         bundle: &str,
     ) -> Result<(), kube::Error> {
         let text = ByteString(bundle.as_bytes().to_vec());
-        let resource = self.resource();
-        let mut body = json!({
-            "apiVersion": resource.api_version,
-            "kind": resource.kind,
-            "metadata": { "name": self.name, "resourceVersion": registered.resource_version },
-        });
-        // All of ours and not only those that differ: what an apply leaves out, its manager gives up.
-        let content = match self.kind {
-            Kind::ApiService => ("spec", json!({ "caBundle": text })),
+        let version = json!({ "resourceVersion": registered.metadata.resource_version });
+        let patch = match self.kind {
+            Kind::ApiService => json!({ "metadata": version, "spec": { "caBundle": text } }),
             Kind::Validating | Kind::Mutating => {
                 let entry =
                     |bundle: &Bundle| json!({ "name": bundle.webhook, "clientConfig": { "caBundle": text } });
-                ("webhooks", registered.bundles.iter().map(entry).collect())
+                let webhooks: Vec<Value> = registered.bundles.iter().map(entry).collect();
+                json!({ "metadata": version, "webhooks": webhooks })
             }
         };
-        if let Value::Object(body) = &mut body {
-            body.insert(content.0.to_owned(), content.1);
-        }
-        let params = PatchParams::apply(FIELD_MANAGER).force();
-        self.api(client).patch_metadata(&self.name, &params, &Patch::Apply(&body)).await.map(|_| ())
+        let written = self.patch(client, &Patch::Strategic(patch)).await?;
+        // Where this fails, the next look sees it and tries again.
+        let _ = self.disown(client, &written.metadata).await;
+        Ok(())
     }
+
+    /// Gives up what the last write made ours, if it did.
+    pub(crate) async fn disown(&self, client: &Client, metadata: &ObjectMeta) -> Result<(), kube::Error> {
+        let entries = metadata.managed_fields.as_deref().unwrap_or_default();
+        let others: Vec<_> = entries.iter().filter(|entry| !is_ours(entry)).collect();
+        // An empty list means something else to the API server, and is not worth the risk.
+        if others.len() == entries.len() || others.is_empty() {
+            return Ok(());
+        }
+        let patch =
+            json!({ "metadata": { "resourceVersion": metadata.resource_version, "managedFields": others } });
+        self.patch(client, &Patch::Merge(patch)).await.map(drop)
+    }
+
+    async fn patch(
+        &self,
+        client: &Client,
+        patch: &Patch<Value>,
+    ) -> Result<PartialObjectMeta<DynamicObject>, kube::Error> {
+        let params = PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        self.api(client).patch_metadata(&self.name, &params, patch).await
+    }
+}
+
+fn is_ours(entry: &ManagedFieldsEntry) -> bool {
+    entry.manager.as_deref() == Some(FIELD_MANAGER)
 }
 
 impl fmt::Display for Registration {
@@ -159,11 +179,16 @@ impl Ours {
 /// A registration as it was read.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Registered {
-    resource_version: Option<String>,
+    pub(crate) metadata: ObjectMeta,
     pub(crate) bundles: Vec<Bundle>,
 }
 
 impl Registered {
+    /// Whether a write of ours was not followed by giving it up.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.metadata.managed_fields.iter().flatten().any(is_ours)
+    }
+
     pub(crate) fn differs_from(&self, bundle: &str) -> bool {
         self.bundles.iter().any(|it| it.content != bundle.as_bytes())
     }
@@ -246,7 +271,8 @@ mod tests {
 
     #[test]
     fn a_bundle_is_decoded_and_garbage_trusts_nobody() {
-        let config = json!({ "service": { "namespace": "butler-system", "name": "webhook" }, "caBundle": "aGVsbG8=" });
+        let config =
+            json!({ "service": { "namespace": "butler-system", "name": "webhook" }, "caBundle": "aGVsbG8=" });
         let data = json!({ "webhooks": [{ "name": "one", "clientConfig": config }] });
         let bundles = bundles_of_webhooks(&data, &ours());
         assert_eq!(bundles[0].content, b"hello");

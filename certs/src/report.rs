@@ -126,8 +126,9 @@ mod tests {
     fn nothing_is_said_twice_in_a_row() {
         let start = Instant::now();
         let mut said = Said::default();
-        let mut is_news =
-            |note, seconds| said.is_news(Topic::CertificateRefused, note, start + Duration::from_secs(seconds));
+        let mut is_news = |note, seconds| {
+            said.is_news(Topic::CertificateRefused, note, start + Duration::from_secs(seconds))
+        };
         assert!(is_news("a", 0));
         assert!(!is_news("a", 599));
         assert!(is_news("a", 600));

@@ -39,6 +39,9 @@ use crate::stored::{self, Fault, Stored};
 const DEBOUNCE: Duration = Duration::from_millis(100);
 /// An API server that has not answered by now is treated as one that is down.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A rotation from nothing to rest takes five steps and a few looks. More than this in a row means that what is
+/// stored does not come back as it was written, and must not become a flood of requests.
+const IN_A_ROW: u32 = 20;
 /// Watches are quick and may miss something; this is the net under them.
 const SLOW_LOOK: Duration = Duration::from_secs(5 * 60);
 
@@ -137,10 +140,16 @@ impl SelfManaged {
     pub(crate) async fn run(mut self) {
         let mut changes = Box::pin(changes(&self.client, &self.settings));
         let mut backoff = Backoff::default();
+        let mut in_a_row = 0;
         loop {
             let delay = match self.look().await {
-                Ok(Next::AtOnce) => continue,
+                Ok(Next::AtOnce) if in_a_row < IN_A_ROW => {
+                    in_a_row += 1;
+                    continue;
+                }
+                Ok(Next::AtOnce) => backoff.next(),
                 Ok(Next::After(delay)) => {
+                    in_a_row = 0;
                     backoff.reset();
                     delay
                 }
@@ -234,7 +243,10 @@ impl SelfManaged {
         }
         if !faults.is_empty() {
             let all: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            let note = format!("{}; the certificate in use goes on, and what is damaged is made anew", all.join("; "));
+            let note = format!(
+                "{}; the certificate in use goes on, and what is damaged is made anew",
+                all.join("; ")
+            );
             self.report.warn(Topic::SecretDamaged, note).await;
         }
         self.faults = faults;
@@ -247,7 +259,14 @@ impl SelfManaged {
         let mut published = Published { outcome: Outcome::Nothing, refused: Vec::new() };
         for (registration, registered) in registrations {
             let Ok(Some(registered)) = registered else { continue };
-            if bundle.is_empty() || !registered.differs_from(&bundle) {
+            if bundle.is_empty() {
+                continue;
+            }
+            if !registered.differs_from(&bundle) {
+                // A write was cut short, ours or another replica's. Whoever is faster does it.
+                if registered.is_owned() {
+                    let _ = registration.disown(&self.client, &registered.metadata).await;
+                }
                 continue;
             }
             if let Some(wait) = self.corrections.wait(registration, &bundle, Instant::now()) {
@@ -375,10 +394,7 @@ fn version(secret: &Secret) -> (Option<String>, Option<String>) {
     (secret.uid(), secret.resource_version())
 }
 
-async fn ask<T>(
-    action: String,
-    request: impl Future<Output = Result<T, kube::Error>>,
-) -> Result<T, Failure> {
+async fn ask<T>(action: String, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Failure> {
     match timeout(PATIENCE, request).await {
         Ok(answer) => answer.map_err(|source| Failure::Request { action, source: Box::new(source) }),
         Err(_) => Err(Failure::NoAnswer { action }),
@@ -389,11 +405,18 @@ async fn ask<T>(
 fn changes(client: &Client, settings: &Settings) -> impl futures::Stream<Item = ()> + Send + use<> {
     let named = |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
     let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), &settings.namespace);
-    let secret = watcher(secrets, named(&settings.secret)).default_backoff().map(drop).boxed();
+    let secret = watcher(secrets, named(&settings.secret)).default_backoff().map(ring).boxed();
     let registrations = settings.registrations.iter().map(|registration| {
         let api: Api<PartialObjectMeta<DynamicObject>> =
             Api::all_with(client.clone(), &registration.resource());
-        watcher(api, named(registration.name())).default_backoff().map(drop).boxed()
+        watcher(api, named(registration.name())).default_backoff().map(ring).boxed()
     });
     stream::select_all(registrations.chain([secret]))
+}
+
+/// A watch that breaks rings too: whatever it has missed is seen by a look.
+fn ring<K>(event: watcher::Result<watcher::Event<K>>) {
+    if let Err(error) = event {
+        tracing::warn!("certificates: a watch broke: {error}; watching again");
+    }
 }

@@ -44,9 +44,7 @@ pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<ServerConfig
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ClientCertVerifier> = match proof {
         Proof::NotAsked => WebPkiClientVerifier::no_client_auth(),
-        Proof::Offered(callers) => {
-            Arc::new(Door { callers, is_required: false, provider: provider.clone() })
-        }
+        Proof::Offered(callers) => Arc::new(Door { callers, is_required: false, provider: provider.clone() }),
         Proof::Required(callers) => Arc::new(Door { callers, is_required: true, provider: provider.clone() }),
     };
     let mut config = ServerConfig::builder_with_provider(provider)

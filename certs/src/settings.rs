@@ -1,6 +1,7 @@
 //! What a caller chooses about self-managed certificates.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use crate::registration::{Ours, Registration};
@@ -65,8 +66,16 @@ impl Lifetimes {
 
 /// Where self-managed certificates are kept, whom they are for, and who has to trust them.
 ///
-/// The Secret holds the authority's private key, since any replica may have to sign: give only the programs
-/// that serve with it the right to read it (`get`, `list`, `watch`, `update` on this one name, and `create`).
+/// The Secret holds the authority's private key, since any replica may have to sign: nobody but the programs that
+/// serve with it may read it. Rights needed, each on the one name where there is one:
+///
+/// - `secrets`: get, list, watch, update; create in the namespace
+/// - each registration: get, list, watch, patch
+/// - `events.events.k8s.io` in the namespace: create, patch
+///
+/// To rotate by hand: remove `tls.crt` for a new certificate, `ca.key` for a new authority. Deleting the Secret does
+/// both, and the old authority stays trusted for one life of a certificate; after a theft of its key, stop the
+/// replicas, delete the Secret and empty `caBundle`, and start again.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub(crate) namespace: String,
@@ -107,7 +116,9 @@ impl Settings {
     /// Adds a DNS name or an IP address to the certificate.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.names.insert(name.into());
+        let name = name.into();
+        // As a certificate gives it back: an address has many spellings.
+        self.names.insert(name.parse::<IpAddr>().map_or(name, |address| address.to_string()));
         self
     }
 
@@ -152,6 +163,12 @@ mod tests {
             reversed.to_string(),
             "the authority's life of 9s must be at least the serving certificate's 10s; make the first longer"
         );
+    }
+
+    #[test]
+    fn an_address_is_kept_as_certificates_spell_it() {
+        let settings = Settings::for_service("n", "s").name("0:0:0:0:0:0:0:1").name("Example.com");
+        assert!(settings.names.contains("::1") && settings.names.contains("Example.com"));
     }
 
     #[test]

@@ -38,11 +38,7 @@ pub(crate) struct Trusted {
 
 impl From<&Certificate> for Trusted {
     fn from(certificate: &Certificate) -> Self {
-        Self {
-            id: certificate.id,
-            validity: certificate.validity,
-            certificate: certificate.to_pem().into(),
-        }
+        Self { id: certificate.id, validity: certificate.validity, certificate: certificate.to_pem().into() }
     }
 }
 

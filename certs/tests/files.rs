@@ -96,7 +96,8 @@ impl Server {
     /// Whether a handshake with a client that trusts the authority ends with this certificate.
     fn shows(&self, mount: &Mount, issued: &Issued) -> bool {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let server = butler_certs::server_config(self.serving.clone(), butler_certs::Proof::NotAsked).unwrap();
+        let server =
+            butler_certs::server_config(self.serving.clone(), butler_certs::Proof::NotAsked).unwrap();
         let mut server = ServerConnection::new(Arc::new(server)).unwrap();
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(mount.authority_pem.as_bytes()).unwrap()).unwrap();
@@ -264,9 +265,7 @@ async fn a_client_authority_in_a_file_is_followed() {
     assert!(callers.recognise(&by_new, jiff::Timestamp::now()).is_err());
     fs::write(&path, "garbage").unwrap();
     fs::write(&path, &new.authority_pem).unwrap();
-    eventually("the new one is trusted", async || {
-        callers.recognise(&by_new, jiff::Timestamp::now()).is_ok()
-    })
-    .await;
+    eventually("the new one is trusted", async || callers.recognise(&by_new, jiff::Timestamp::now()).is_ok())
+        .await;
     following.abort();
 }

@@ -251,9 +251,8 @@ impl World {
                 let lingering = bundle.lingering.iter().map(|(_, content)| content);
                 // Before the first start, or when all slept until every certificate was over, no bundle lets
                 // anybody through, and the way out need not wait.
-                let lets_through = |trusted: &Trusted| {
-                    self.signers.get(&trusted.id).is_some_and(|until| self.now < *until)
-                };
+                let lets_through =
+                    |trusted: &Trusted| self.signers.get(&trusted.id).is_some_and(|until| self.now < *until);
                 let is_of_use = |content: &&Vec<Trusted>| content.iter().any(lets_through);
                 for content in lingering.chain([&bundle.content]).filter(is_of_use) {
                     if !content.iter().any(|trusted| trusted.id == leaf.issuer) {

@@ -234,7 +234,8 @@ fn a_bundle_full_of_the_worlds_authorities_is_not_carried_whole() {
 fn a_registration_that_may_not_be_written_holds_up_a_rotation_but_not_the_first_start() {
     let first = State { next: Some(authority(1, 1000)), ..State::default() };
     let refused = |is_refused| [Seen { trusted: Vec::new(), is_refused }];
-    let decided = |state: &State, seen: &[Seen], now| decide(state, seen, &names(&["a"]), &lifetimes(), at(now));
+    let decided =
+        |state: &State, seen: &[Seen], now| decide(state, seen, &names(&["a"]), &lifetimes(), at(now));
     assert_eq!(decided(&first, &refused(false), 1001), Step::Rest { until: None });
     assert_eq!(decided(&first, &refused(true), 1001), Step::Promote);
     assert_eq!(decided(&first, &[seen(vec![trusted(1, 1000, 1900)])], 1001), Step::Promote);

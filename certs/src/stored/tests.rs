@@ -113,7 +113,11 @@ fn each_damage_costs_only_what_it_touches() {
         ),
     ];
     for (key, left, faults) in damaged {
-        assert_eq!(judge(&|data| drop(data.insert(key.to_owned(), garbage()))), (left, faults), "{key} damaged");
+        assert_eq!(
+            judge(&|data| drop(data.insert(key.to_owned(), garbage()))),
+            (left, faults),
+            "{key} damaged"
+        );
     }
     let swapped: Damage = |data| {
         let key = data["ca.key"].clone();

@@ -12,7 +12,9 @@ const AUTHORITY_EVERY: usize = 20;
 async fn two_replicas<'plane>(plane: &'plane ControlPlane) -> (World<'plane>, Vec<Replica>) {
     let world = World::new(plane).await;
     let replicas = Replica::start_together(&world.client, 2, |ports| {
-        ports.iter().fold(world.settings(), |settings, port| settings.url(format!("https://127.0.0.1:{port}")))
+        ports
+            .iter()
+            .fold(world.settings(), |settings, port| settings.url(format!("https://127.0.0.1:{port}")))
     })
     .await;
     world.register(&replicas.iter().map(|replica| replica.port).collect::<Vec<_>>()).await;

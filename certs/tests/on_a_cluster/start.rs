@@ -15,7 +15,9 @@ use crate::world::{World, eventually};
 async fn two_replicas_start_at_once_and_share_one_authority() {
     let world = World::new(ControlPlane::shared().await.unwrap()).await;
     let replicas = Replica::start_together(&world.client, 2, |ports| {
-        ports.iter().fold(world.settings(), |settings, port| settings.url(format!("https://127.0.0.1:{port}")))
+        ports
+            .iter()
+            .fold(world.settings(), |settings, port| settings.url(format!("https://127.0.0.1:{port}")))
     })
     .await;
     let host = format!("webhook.{}.svc", world.namespace);
@@ -90,12 +92,9 @@ spec:
     // Registrations may come after the replica.
     let replica = Replica::start(&world.client, settings).await;
     replica.serving.ready().await;
-    let manifest = [
-        webhook("ValidatingWebhookConfiguration"),
-        webhook("MutatingWebhookConfiguration"),
-        api_service,
-    ]
-    .join("---");
+    let manifest =
+        [webhook("ValidatingWebhookConfiguration"), webhook("MutatingWebhookConfiguration"), api_service]
+            .join("---");
     plane.apply(&manifest).await.unwrap();
     let bundle = async |resource: &str, path: &str| {
         plane.kubectl(&["get", resource, "-o", &format!("jsonpath={path}")]).await.unwrap().success().unwrap()
@@ -125,8 +124,7 @@ async fn lives_of_seconds_are_renewed_and_rotated_by_themselves() {
     world.register(&[replica.port]).await;
     replica.serving.ready().await;
     let first = world.entry("ca.crt").await.unwrap();
-    let steps =
-        |step: &str| replica.metric(&format!("butler_certificate_steps_total{{step=\"{step}\"}}"));
+    let steps = |step: &str| replica.metric(&format!("butler_certificate_steps_total{{step=\"{step}\"}}"));
     eventually("a certificate is renewed", async || steps("issue") >= 1).await;
     eventually("the authority is replaced", async || steps("promote") >= 2).await;
     eventually("the first authority is forgotten", async || {
@@ -204,8 +202,9 @@ subjects: [{{ apiGroup: rbac.authorization.k8s.io, kind: User, name: {user} }}]
     eventually("an event says what is wrong", async || {
         let notes = world.events("RegistrationNotUpdated").await;
         notes.iter().any(|note| {
-            note.starts_with(&format!("cannot write caBundle of ValidatingWebhookConfiguration `{namespace}`: "))
-                && note.ends_with("; authorities cannot rotate until this works: check our rights")
+            note.starts_with(&format!(
+                "cannot write caBundle of ValidatingWebhookConfiguration `{namespace}`: "
+            )) && note.ends_with("; authorities cannot rotate until this works: check our rights")
         })
     })
     .await;

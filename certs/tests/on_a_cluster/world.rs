@@ -117,7 +117,8 @@ webhooks:{webhooks}
     pub(crate) async fn is_at_rest(&self) -> bool {
         let Some(secret) = self.secret().await else { return false };
         let data = secret.data.clone().unwrap_or_default();
-        let is_complete = ["tls.crt", "tls.key", "ca.crt", "ca.key"].iter().all(|key| data.contains_key(*key));
+        let is_complete =
+            ["tls.crt", "tls.key", "ca.crt", "ca.key"].iter().all(|key| data.contains_key(*key));
         let is_rotating = data.contains_key("ca-next.key");
         let trusted = data.get("ca.crt").map(|value| &value.0);
         let bundles = self.bundles().await;
@@ -135,6 +136,12 @@ webhooks:{webhooks}
         let events = events.list(&Default::default()).await.unwrap();
         let ours = events.items.into_iter().filter(|event| event.reason.as_deref() == Some(reason));
         ours.filter_map(|event| event.note).collect()
+    }
+
+    /// Who owns fields of the registration.
+    pub(crate) async fn managers(&self) -> Vec<String> {
+        let configuration = self.configurations().get(&self.namespace).await.unwrap();
+        configuration.managed_fields().iter().filter_map(|entry| entry.manager.clone()).collect()
     }
 
     pub(crate) async fn resource_version(&self) -> Option<String> {
