@@ -56,7 +56,7 @@ pub struct TenantAddonSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<HelmValues>,
     /// TenantAddons of the same cluster that must be installed first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub depends_on: Vec<LocalRef>,
 }
@@ -135,7 +135,7 @@ impl TenantAddon {
 pub struct TenantAddonStatus {
     /// The aspects of the addon's state: ClusterReady, DependenciesMet, Installed, Healthy, and Ready, which
     /// sums up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the addon is in its life.

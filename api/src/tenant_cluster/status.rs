@@ -14,7 +14,7 @@ pub struct TenantClusterStatus {
     /// The aspects of the cluster's state: Accepted, QuotaSatisfied, ProviderAccessGranted, NetworkReady and
     /// ImageReady are needed before anything is built; InfrastructureReady, ControlPlaneReady, WorkersReady
     /// and AddonsReady follow; Ready sums up.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the cluster is in its life.
@@ -69,7 +69,7 @@ pub struct ObservedState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<ObservedWorkers>,
     /// The addons, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub addons: Vec<ObservedAddon>,
 }
@@ -82,7 +82,7 @@ pub struct ObservedWorkers {
     /// How many nodes are ready.
     pub ready: i32,
     /// Names of the nodes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
 
