@@ -7,8 +7,8 @@
 
 use butler_api::TenantCluster;
 use butler_api::excerpt::excerpt;
-use butler_api::tenant_cluster::addons::{Addons, GitopsProvider, IngressProvider, StorageProvider};
 use butler_api::tenant_cluster::ManagementMode;
+use butler_api::tenant_cluster::addons::{Addons, GitopsProvider, IngressProvider, StorageProvider};
 
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Lookup};
@@ -86,13 +86,17 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         }
     }
     for contradiction in spec.contradictions() {
-        let message = format!("says something else than its older name `{}`; remove the older one", contradiction.older);
+        let message = format!(
+            "says something else than its older name `{}`; remove the older one",
+            contradiction.older
+        );
         findings.invalid(CONTRADICTION, contradiction.newer, message);
     }
     let older = spec.addons.load_balancer.as_ref().and_then(|addon| addon.address_pool());
     let is_new = case.old().is_none_or(|old| old.spec.addons.load_balancer != spec.addons.load_balancer);
     if older.is_some() && is_new {
-        let message = "an older name; write `spec.networking.loadBalancerPool` with `start` and `end` instead";
+        let message =
+            "an older name; write `spec.networking.loadBalancerPool` with `start` and `end` instead";
         findings.warn(OLDER_SPELLING, "spec.addons.loadBalancer.addressPool", message);
     }
     let repository = spec.addons.gitops.as_ref().and_then(|gitops| gitops.repository.as_ref());
@@ -104,7 +108,8 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
 }
 
 fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
-    let (Some(version), Lookup::Found(definition)) = (addon.version, case.facts.definition(addon.name)) else {
+    let (Some(version), Lookup::Found(definition)) = (addon.version, case.facts.definition(addon.name))
+    else {
         return;
     };
     let chart = &definition.spec.chart;
@@ -117,8 +122,13 @@ fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
             listed(offered.map(String::as_str))
         );
         findings.add(
-            Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, format!("spec.addons.{}.version", addon.block), message)
-                .resting_on(FactKey::Definition(addon.name.to_owned())),
+            Finding::deny(
+                Fault::NotSupported,
+                VERSION_NOT_OFFERED,
+                format!("spec.addons.{}.version", addon.block),
+                message,
+            )
+            .resting_on(FactKey::Definition(addon.name.to_owned())),
         );
     }
 }
@@ -137,13 +147,18 @@ pub(super) fn not_allowed(team: &butler_api::Team, path: String, addon: &str) ->
     let name = name_of(&team.metadata);
     let message = if limits.denied_addons.iter().any(|denied| denied == addon) {
         format!("the Team `{name}` may not install `{}`; remove it", excerpt(addon))
-    } else if !limits.allowed_addons.is_empty() && !limits.allowed_addons.iter().any(|allowed| allowed == addon) {
+    } else if !limits.allowed_addons.is_empty()
+        && !limits.allowed_addons.iter().any(|allowed| allowed == addon)
+    {
         let allowed = listed(limits.allowed_addons.iter().map(String::as_str));
         format!("the Team `{name}` may not install `{}`; choose among {allowed}", excerpt(addon))
     } else {
         return None;
     };
-    Some(Finding::deny(Fault::Forbidden, NOT_ALLOWED, path, message).resting_on(FactKey::Team(name.to_owned())))
+    Some(
+        Finding::deny(Fault::Forbidden, NOT_ALLOWED, path, message)
+            .resting_on(FactKey::Team(name.to_owned())),
+    )
 }
 
 #[cfg(test)]
@@ -170,8 +185,10 @@ mod tests {
         assert_eq!(found(cni("1.17.0"), &facts), [""; 0]);
         assert_eq!(
             found(cni("0.9.0"), &facts),
-            ["spec.addons.cni.version: the catalogue does not offer version `0.9.0` of `cilium`; choose one of `1.16.0`, \
-              `1.17.0`"]
+            [
+                "spec.addons.cni.version: the catalogue does not offer version `0.9.0` of `cilium`; choose one of `1.16.0`, \
+              `1.17.0`"
+            ]
         );
     }
 
@@ -185,7 +202,10 @@ mod tests {
             ["spec.addons.storage: the Team `payments` may not install `longhorn`; choose among `velero`"]
         );
         assert_eq!(
-            found(storage, &limits(json!({"allowedAddons": ["longhorn"], "deniedAddons": ["longhorn", "cilium"]}))),
+            found(
+                storage,
+                &limits(json!({"allowedAddons": ["longhorn"], "deniedAddons": ["longhorn", "cilium"]}))
+            ),
             ["spec.addons.storage: the Team `payments` may not install `longhorn`; remove it"]
         );
         let off = json!({"addons": {"ingress": {"enabled": false}}});
@@ -196,9 +216,7 @@ mod tests {
     fn an_older_spelling_warns_and_must_not_disagree() {
         let warning = "warning: spec.addons.loadBalancer.addressPool: an older name; write \
                        `spec.networking.loadBalancerPool` with `start` and `end` instead";
-        let older = |pool: Value| {
-            json!({"addons": {"loadBalancer": {"addressPool": "10.40.1.1-10.40.1.9"}}, "networking": {"loadBalancerPool": pool}})
-        };
+        let older = |pool: Value| json!({"addons": {"loadBalancer": {"addressPool": "10.40.1.1-10.40.1.9"}}, "networking": {"loadBalancerPool": pool}});
         assert_eq!(found(older(Value::Null), &facts()), [warning]);
         assert_eq!(found(older(json!({"start": "10.40.1.1", "end": "10.40.1.9"})), &facts()), [warning]);
         assert_eq!(
@@ -216,8 +234,10 @@ mod tests {
         let mode = json!({"managementPolicy": {"mode": "GitOps"}});
         assert_eq!(
             found(mode, &facts()),
-            ["spec.managementPolicy.mode: `GitOps` hands the addons to a Git repository, but none is named; set \
-              `spec.addons.gitops.repository`, or use `Active`"]
+            [
+                "spec.managementPolicy.mode: `GitOps` hands the addons to a Git repository, but none is named; set \
+              `spec.addons.gitops.repository`, or use `Active`"
+            ]
         );
         let named = json!({
             "managementPolicy": {"mode": "GitOps"}, "addons": {"gitops": {"repository": {"url": "https://git.example.org/a"}}}

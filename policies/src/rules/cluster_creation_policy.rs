@@ -71,7 +71,9 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
     let given = [scope.platform_wide.is_some(), scope.team.is_some(), scope.team_and_environment.is_some()];
     let count = given.into_iter().filter(|given| *given).count();
     if count != 1 {
-        let message = format!("{count} scopes are given; give exactly one of `platformWide`, `team` and `teamAndEnvironment`");
+        let message = format!(
+            "{count} scopes are given; give exactly one of `platformWide`, `team` and `teamAndEnvironment`"
+        );
         findings.invalid(SCOPE, "spec.scope", message);
     }
     let team = scope.team.as_ref().map(|scope| ("team", &scope.team_ref.name, None));
@@ -97,13 +99,17 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
                 }
             }
             Lookup::Absent => {
-                let message = format!("there is no Team `{}`; create it first, or name another", excerpt(name));
+                let message =
+                    format!("there is no Team `{}`; create it first, or name another", excerpt(name));
                 let path = format!("spec.scope.{scope}.teamRef.name");
                 findings.add(
-                    Finding::deny(Fault::NotFound, TEAM_NOT_FOUND, path, message).resting_on(FactKey::Team(name.clone())),
+                    Finding::deny(Fault::NotFound, TEAM_NOT_FOUND, path, message)
+                        .resting_on(FactKey::Team(name.clone())),
                 );
             }
-            Lookup::Unknown => findings.unknown(format!("spec.scope.{scope}.teamRef.name"), FactKey::Team(name.clone())),
+            Lookup::Unknown => {
+                findings.unknown(format!("spec.scope.{scope}.teamRef.name"), FactKey::Team(name.clone()))
+            }
         }
     }
 }
@@ -111,9 +117,13 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
 fn check_mode(option: &str, policy: &OptionPolicy, findings: &mut Findings) {
     let count = policy.values.len();
     let (field, message) = match policy.mode {
-        OptionMode::Pin if count != 1 => ("values", format!("`pin` needs exactly one value; there are {count}")),
+        OptionMode::Pin if count != 1 => {
+            ("values", format!("`pin` needs exactly one value; there are {count}"))
+        }
         OptionMode::AllowList if count == 0 => ("values", "`allowList` needs at least one value".to_owned()),
-        OptionMode::Recommended if count == 0 => ("values", "`recommended` needs at least one value".to_owned()),
+        OptionMode::Recommended if count == 0 => {
+            ("values", "`recommended` needs at least one value".to_owned())
+        }
         OptionMode::Default if given(&policy.default).is_none() => {
             ("default", "`default` needs a value; write the one that clusters get".to_owned())
         }
@@ -164,20 +174,28 @@ mod tests {
             (option(json!({"mode": "default", "default": "default/talos"})), &[]),
             (
                 json!({"spec": {"scope": {"team": {"teamRef": {"name": "payments"}}}}}),
-                &["spec.scope: 2 scopes are given; give exactly one of `platformWide`, `team` and `teamAndEnvironment`"],
+                &[
+                    "spec.scope: 2 scopes are given; give exactly one of `platformWide`, `team` and `teamAndEnvironment`",
+                ],
             ),
             (
                 scope(json!({"team": {"teamRef": {"name": "gone"}}})),
                 &["spec.scope.team.teamRef.name: there is no Team `gone`; create it first, or name another"],
             ),
             (
-                scope(json!({"teamAndEnvironment": {"teamRef": {"name": "payments"}, "environmentName": "dev"}})),
-                &["spec.scope.teamAndEnvironment.environmentName: the Team `payments` has no environment `dev`; choose one of \
-                   its environments"],
+                scope(
+                    json!({"teamAndEnvironment": {"teamRef": {"name": "payments"}, "environmentName": "dev"}}),
+                ),
+                &[
+                    "spec.scope.teamAndEnvironment.environmentName: the Team `payments` has no environment `dev`; choose one of \
+                   its environments",
+                ],
             ),
             (
                 json!({"spec": {"options": {"flavour": {"mode": "pin", "values": ["x"]}}}}),
-                &["spec.options.flavour: there is no option `flavour`; use `image`, `network`, `cluster`, `storageContainer`"],
+                &[
+                    "spec.options.flavour: there is no option `flavour`; use `image`, `network`, `cluster`, `storageContainer`",
+                ],
             ),
             (
                 option(json!({"values": ["a", "b"]})),
@@ -193,8 +211,10 @@ mod tests {
             ),
             (
                 json!({"spec": {"targetProviders": ["aws"]}}),
-                &["spec.options.image: none of the targeted providers has it; target one of `harvester`, `nutanix`, `gcp`, or \
-                   remove it"],
+                &[
+                    "spec.options.image: none of the targeted providers has it; target one of `harvester`, `nutanix`, `gcp`, or \
+                   remove it",
+                ],
             ),
         ];
         for (tweak, expected) in table {
@@ -207,8 +227,10 @@ mod tests {
         let other = creation_policy(json!({}));
         assert_eq!(
             found(json!({}), std::slice::from_ref(&other)),
-            ["spec.options.image: the ClusterCreationPolicy `images` settles it for the same scope and provider; change one of \
-              the two"]
+            [
+                "spec.options.image: the ClusterCreationPolicy `images` settles it for the same scope and provider; change one of \
+              the two"
+            ]
         );
         let apart = creation_policy(json!({"spec": {"targetProviders": ["nutanix"]}}));
         assert_eq!(found(json!({"spec": {"targetProviders": ["harvester"]}}), &[apart]), [""; 0]);

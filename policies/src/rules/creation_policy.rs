@@ -33,7 +33,9 @@ pub(crate) fn path_of(provider: ProviderKind, option: &str) -> Option<&'static s
         (ProviderKind::Nutanix, "image") => "spec.infrastructureOverride.nutanix.imageUUID",
         (ProviderKind::Nutanix, "network") => "spec.infrastructureOverride.nutanix.subnetUUID",
         (ProviderKind::Nutanix, "cluster") => "spec.infrastructureOverride.nutanix.clusterUUID",
-        (ProviderKind::Nutanix, "storageContainer") => "spec.infrastructureOverride.nutanix.storageContainerUUID",
+        (ProviderKind::Nutanix, "storageContainer") => {
+            "spec.infrastructureOverride.nutanix.storageContainerUUID"
+        }
         (ProviderKind::Gcp, "image") => "spec.infrastructureOverride.gcp.image",
         (ProviderKind::Gcp, "network") => "spec.infrastructureOverride.gcp.subnetwork",
         (ProviderKind::Proxmox, "cluster") => "spec.infrastructureOverride.proxmox.node",
@@ -43,7 +45,11 @@ pub(crate) fn path_of(provider: ProviderKind, option: &str) -> Option<&'static s
 }
 
 /// What the cluster itself writes for an option.
-pub(crate) fn override_of<'a>(spec: &'a TenantClusterSpec, provider: ProviderKind, option: &str) -> Option<&'a str> {
+pub(crate) fn override_of<'a>(
+    spec: &'a TenantClusterSpec,
+    provider: ProviderKind,
+    option: &str,
+) -> Option<&'a str> {
     let overrides = &spec.infrastructure_override;
     let field = match (provider, option) {
         (ProviderKind::Harvester, "image") => &overrides.harvester.as_ref()?.image_name,
@@ -69,7 +75,9 @@ fn default_of<'a>(provider: &'a ProviderConfigSpec, option: &str) -> Option<&'a 
         (ProviderKind::Nutanix, "image") => given(&provider.nutanix.as_ref()?.image_uuid),
         (ProviderKind::Nutanix, "network") => Some(provider.nutanix.as_ref()?.subnet_uuid.as_str()),
         (ProviderKind::Nutanix, "cluster") => Some(provider.nutanix.as_ref()?.cluster_uuid.as_str()),
-        (ProviderKind::Nutanix, "storageContainer") => given(&provider.nutanix.as_ref()?.storage_container_uuid),
+        (ProviderKind::Nutanix, "storageContainer") => {
+            given(&provider.nutanix.as_ref()?.storage_container_uuid)
+        }
         (ProviderKind::Gcp, "image") => given(&provider.gcp.as_ref()?.image),
         (ProviderKind::Gcp, "network") => given(&provider.gcp.as_ref()?.subnetwork),
         (ProviderKind::Proxmox, "cluster") => match provider.proxmox.as_ref()?.nodes.as_slice() {
@@ -104,7 +112,8 @@ pub(crate) fn counting<'a>(
 fn rank(policy: &ClusterCreationPolicySpec, team: Option<&str>, environment: Option<&str>) -> Option<u8> {
     let scope = &policy.scope;
     if let Some(narrow) = &scope.team_and_environment {
-        let counts = Some(narrow.team_ref.name.as_str()) == team && Some(narrow.environment_name.as_str()) == environment;
+        let counts = Some(narrow.team_ref.name.as_str()) == team
+            && Some(narrow.environment_name.as_str()) == environment;
         return counts.then_some(0);
     }
     if let Some(narrow) = &scope.team {
@@ -195,7 +204,8 @@ mod tests {
                  `default/talos`"
             )]
         );
-        let other = [creation_policy(json!({"spec": {"options": {"image": {"values": ["default/approved"]}}}}))];
+        let other =
+            [creation_policy(json!({"spec": {"options": {"image": {"values": ["default/approved"]}}}}))];
         assert_eq!(
             found(&other, json!({})),
             [format!(
@@ -204,9 +214,14 @@ mod tests {
             )]
         );
         assert_eq!(
-            found(&pin, json!({"spec": {"workers": {"machineTemplate": {"os": {"imageRef": "default/sneaky"}}}}})),
-            ["spec.workers.machineTemplate.os.imageRef: `default/sneaky` is not let through by the ClusterCreationPolicy \
-              `images`; choose `default/talos`"]
+            found(
+                &pin,
+                json!({"spec": {"workers": {"machineTemplate": {"os": {"imageRef": "default/sneaky"}}}}})
+            ),
+            [
+                "spec.workers.machineTemplate.os.imageRef: `default/sneaky` is not let through by the ClusterCreationPolicy \
+              `images`; choose `default/talos`"
+            ]
         );
     }
 

@@ -49,7 +49,10 @@ fn check_environment(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             Fault::Required,
             ENVIRONMENT_REQUIRED,
             LABEL,
-            format!("the Team `{name}` has environments, so its clusters name one; choose one of {}", known()),
+            format!(
+                "the Team `{name}` has environments, so its clusters name one; choose one of {}",
+                known()
+            ),
         ),
         Some(label) if team.spec.environment(label).is_none() => Finding::deny(
             Fault::NotSupported,
@@ -69,7 +72,9 @@ fn check_migration(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     if before == after || before.is_none() {
         return;
     }
-    let shown = |label: Option<&str>| label.map_or_else(|| "none".to_owned(), |label| format!("`{}`", excerpt(label)));
+    let shown = |label: Option<&str>| {
+        label.map_or_else(|| "none".to_owned(), |label| format!("`{}`", excerpt(label)))
+    };
     let asked = annotation(case.object, annotations::MIGRATION_OPERATION) == Some("true");
     if !asked || !may_administer(case) {
         let message = format!(
@@ -78,7 +83,8 @@ fn check_migration(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             shown(before),
             shown(after)
         );
-        findings.add(with_administrators(case, Finding::deny(Fault::Forbidden, NOT_A_MIGRATION, LABEL, message)));
+        findings
+            .add(with_administrators(case, Finding::deny(Fault::Forbidden, NOT_A_MIGRATION, LABEL, message)));
     }
 }
 
@@ -98,7 +104,10 @@ fn check_creator(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     let (true, Some(caller)) = (case.is_create(), case.caller) else { return };
     match creator {
         None if cap_per_member(case) => {
-            let message = format!("clusters of this environment are counted per member; write your own name, `{}`", caller.name);
+            let message = format!(
+                "clusters of this environment are counted per member; write your own name, `{}`",
+                caller.name
+            );
             findings.add(Finding::deny(Fault::Required, CREATOR_REQUIRED, CREATOR, message));
         }
         Some(creator) if !same_person(creator, &caller.name) && !case.caller_is_administrator() => {
@@ -107,7 +116,10 @@ fn check_creator(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 excerpt(creator),
                 excerpt(&caller.name)
             );
-            findings.add(with_administrators(case, Finding::deny(Fault::Forbidden, NOT_THE_CREATOR, CREATOR, message)));
+            findings.add(with_administrators(
+                case,
+                Finding::deny(Fault::Forbidden, NOT_THE_CREATOR, CREATOR, message),
+            ));
         }
         _ => {}
     }
@@ -119,7 +131,8 @@ fn check_owner(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     }
     let owner = annotation(case.object, annotations::OWNER);
     // A new cluster is its creator's; a cluster that has no owner written down belongs to its creator.
-    let before = case.old().map_or_else(|| annotation(case.object, annotations::CREATOR_EMAIL), TenantCluster::owner);
+    let before =
+        case.old().map_or_else(|| annotation(case.object, annotations::CREATOR_EMAIL), TenantCluster::owner);
     let (Some(owner), Some(before)) = (owner.or(before), before) else { return };
     if !same_person(owner, before) && !may_administer(case) {
         let message = format!(
@@ -127,7 +140,8 @@ fn check_owner(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             excerpt(owner),
             excerpt(before)
         );
-        findings.add(with_administrators(case, Finding::deny(Fault::Forbidden, OWNER_PROTECTED, OWNER, message)));
+        findings
+            .add(with_administrators(case, Finding::deny(Fault::Forbidden, OWNER_PROTECTED, OWNER, message)));
     }
 }
 
@@ -156,9 +170,13 @@ fn may_administer(case: &Case<'_, TenantCluster>) -> bool {
 /// Whether the caller has the role `admin` in the team, by name or by group.
 pub(super) fn is_team_administrator(team: &Team, caller: &Caller<'_>) -> bool {
     let access = &team.spec.access;
-    let by_name = access.users.iter().filter(|user| same_person(&user.name, &caller.name)).map(|user| user.role());
-    let by_group =
-        access.groups.iter().filter(|group| caller.groups.iter().any(|own| *own == group.name)).map(|group| group.role());
+    let by_name =
+        access.users.iter().filter(|user| same_person(&user.name, &caller.name)).map(|user| user.role());
+    let by_group = access
+        .groups
+        .iter()
+        .filter(|group| caller.groups.iter().any(|own| *own == group.name))
+        .map(|group| group.role());
     Role::highest_of(by_name.chain(by_group)) == Some(Role::Admin)
 }
 
@@ -176,7 +194,9 @@ mod tests {
     use crate::fixtures::*;
 
     fn environments(limits: Value) -> Facts {
-        facts_with(&[team(json!({"spec": {"environments": [{"name": "dev", "limits": limits}, {"name": "prod"}]}}))])
+        facts_with(&[team(
+            json!({"spec": {"environments": [{"name": "dev", "limits": limits}, {"name": "prod"}]}}),
+        )])
     }
 
     fn with(environment: Value, annotations: Value) -> butler_api::TenantCluster {
@@ -191,13 +211,17 @@ mod tests {
         assert_eq!(on_create(check, &with(json!("dev"), json!({})), &facts), [""; 0]);
         assert_eq!(
             on_create(check, &cluster(json!({})), &facts),
-            ["metadata.labels[butler.butlerlabs.dev/environment]: the Team `payments` has environments, so its clusters name \
-              one; choose one of `dev`, `prod`"]
+            [
+                "metadata.labels[butler.butlerlabs.dev/environment]: the Team `payments` has environments, so its clusters name \
+              one; choose one of `dev`, `prod`"
+            ]
         );
         assert_eq!(
             on_create(check, &with(json!("test"), json!({})), &facts),
-            ["metadata.labels[butler.butlerlabs.dev/environment]: the Team `payments` has no environment `test`; choose one \
-              of `dev`, `prod`"]
+            [
+                "metadata.labels[butler.butlerlabs.dev/environment]: the Team `payments` has no environment `test`; choose one \
+              of `dev`, `prod`"
+            ]
         );
     }
 
@@ -207,9 +231,11 @@ mod tests {
         let old = with(json!("dev"), json!({}));
         let plain = with(json!("prod"), json!({}));
         let migration = with(json!("prod"), json!({"butler.butlerlabs.dev/migration-operation": "true"}));
-        let denial = ["metadata.labels[butler.butlerlabs.dev/environment]: cannot change from `dev` to `prod` like this; let an \
+        let denial = [
+            "metadata.labels[butler.butlerlabs.dev/environment]: cannot change from `dev` to `prod` like this; let an \
                        administrator of the team set the annotation `butler.butlerlabs.dev/migration-operation: \"true\"` in the \
-                       same change"];
+                       same change",
+        ];
         assert_eq!(on_update(check, &old, &plain, &facts), denial);
         assert_eq!(on_update(check, &old, &migration, &facts), [""; 0]);
         assert_eq!(on_update_by(&caller("bob@example.org"), check, &old, &migration, &facts), denial);
@@ -224,20 +250,31 @@ mod tests {
         assert_eq!(on_create(check, &with(json!("dev"), by("ANA@example.org")), &facts), [""; 0]);
         assert_eq!(
             on_create(check, &with(json!("dev"), json!({})), &facts),
-            ["metadata.annotations[butler.butlerlabs.dev/creator-email]: clusters of this environment are counted per member; \
-              write your own name, `ana@example.org`"]
+            [
+                "metadata.annotations[butler.butlerlabs.dev/creator-email]: clusters of this environment are counted per member; \
+              write your own name, `ana@example.org`"
+            ]
         );
         let other = with(json!("prod"), by("bob@example.org"));
         assert_eq!(
             on_create(check, &other, &facts),
-            ["metadata.annotations[butler.butlerlabs.dev/creator-email]: `bob@example.org` is not who you are; write \
-              `ana@example.org`, or leave it out"]
+            [
+                "metadata.annotations[butler.butlerlabs.dev/creator-email]: `bob@example.org` is not who you are; write \
+              `ana@example.org`, or leave it out"
+            ]
         );
         assert_eq!(on_create_by(&master(), check, &other, &facts), [""; 0]);
         assert_eq!(
-            on_update(check, &with(json!("dev"), by("ana@example.org")), &with(json!("dev"), json!({})), &facts),
-            ["metadata.annotations[butler.butlerlabs.dev/creator-email]: cannot change, because caps per member count by it; \
-              keep `ana@example.org`"]
+            on_update(
+                check,
+                &with(json!("dev"), by("ana@example.org")),
+                &with(json!("dev"), json!({})),
+                &facts
+            ),
+            [
+                "metadata.annotations[butler.butlerlabs.dev/creator-email]: cannot change, because caps per member count by it; \
+              keep `ana@example.org`"
+            ]
         );
     }
 
@@ -253,8 +290,10 @@ mod tests {
         let facts = environments(json!({}));
         assert_eq!(
             on_update_by(&caller("bob@example.org"), check, &old, &new, &facts),
-            ["metadata.annotations[butler.butlerlabs.dev/owner]: `eve@example.org` cannot become the owner like this; keep \
-              `bob@example.org`, or let an administrator of the team change it"]
+            [
+                "metadata.annotations[butler.butlerlabs.dev/owner]: `eve@example.org` cannot become the owner like this; keep \
+              `bob@example.org`, or let an administrator of the team change it"
+            ]
         );
         assert_eq!(on_update(check, &old, &new, &facts), [""; 0]);
         assert_eq!(on_create_by(&caller("bob@example.org"), check, &new, &facts).len(), 1);

@@ -34,7 +34,8 @@ const TABLE: &[Row] = &[
         path: "spec.infrastructureOverride.harvester",
         severity: Severity::Deny,
         applies: |case| {
-            case.object.spec.infrastructure_override.harvester.is_some() && runs_elsewhere(case, ProviderKind::Harvester)
+            case.object.spec.infrastructure_override.harvester.is_some()
+                && runs_elsewhere(case, ProviderKind::Harvester)
         },
         message: "the cluster does not run on Harvester; remove the block, or name a provider of that type",
     },
@@ -42,7 +43,8 @@ const TABLE: &[Row] = &[
         path: "spec.infrastructureOverride.nutanix",
         severity: Severity::Deny,
         applies: |case| {
-            case.object.spec.infrastructure_override.nutanix.is_some() && runs_elsewhere(case, ProviderKind::Nutanix)
+            case.object.spec.infrastructure_override.nutanix.is_some()
+                && runs_elsewhere(case, ProviderKind::Nutanix)
         },
         message: "the cluster does not run on Nutanix; remove the block, or name a provider of that type",
     },
@@ -50,14 +52,17 @@ const TABLE: &[Row] = &[
         path: "spec.infrastructureOverride.proxmox",
         severity: Severity::Deny,
         applies: |case| {
-            case.object.spec.infrastructure_override.proxmox.is_some() && runs_elsewhere(case, ProviderKind::Proxmox)
+            case.object.spec.infrastructure_override.proxmox.is_some()
+                && runs_elsewhere(case, ProviderKind::Proxmox)
         },
         message: "the cluster does not run on Proxmox; remove the block, or name a provider of that type",
     },
     Row {
         path: "spec.infrastructureOverride.gcp",
         severity: Severity::Deny,
-        applies: |case| case.object.spec.infrastructure_override.gcp.is_some() && runs_elsewhere(case, ProviderKind::Gcp),
+        applies: |case| {
+            case.object.spec.infrastructure_override.gcp.is_some() && runs_elsewhere(case, ProviderKind::Gcp)
+        },
         message: "the cluster does not run on Google Cloud; remove the block, or name a provider of that type",
     },
     Row {
@@ -74,14 +79,19 @@ const TABLE: &[Row] = &[
         path: "spec.networking.lbPoolSize",
         severity: Severity::Deny,
         applies: |case| {
-            case.object.spec.networking.lb_pool_size.is_some() && case.object.spec.load_balancer_range().is_some()
+            case.object.spec.networking.lb_pool_size.is_some()
+                && case.object.spec.load_balancer_range().is_some()
         },
         message: "the addresses are chosen by hand already; remove it, or remove the range of addresses",
     },
     Row {
         path: "spec.workers.machineTemplate.os.sshAuthorizedKey",
         severity: Severity::Warn,
-        applies: |case| os(case, |os| os.r#type.unwrap_or_default() == OsType::Talos && given(&os.ssh_authorized_key).is_some()),
+        applies: |case| {
+            os(case, |os| {
+                os.r#type.unwrap_or_default() == OsType::Talos && given(&os.ssh_authorized_key).is_some()
+            })
+        },
         message: "has no effect, because Talos has no SSH",
     },
     Row {
@@ -110,7 +120,8 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             continue;
         }
         let finding = Finding::deny(Fault::NotSupported, NO_EFFECT, row.path, row.message);
-        let finding = case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
+        let finding =
+            case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
         findings.add(Finding { severity: row.severity, ..finding });
     }
 }
@@ -131,36 +142,50 @@ mod tests {
             (json!({"infrastructureOverride": {"harvester": {"imageName": "default/other"}}}), &[]),
             (
                 json!({"workspaces": {"enabled": true}}),
-                &["spec.workspaces.enabled: this release has no workspaces; set it to `false`, or remove `spec.workspaces`"],
+                &[
+                    "spec.workspaces.enabled: this release has no workspaces; set it to `false`, or remove `spec.workspaces`",
+                ],
             ),
             (
                 json!({"infrastructureOverride": {"nutanix": {"imageUUID": "1"}}}),
-                &["spec.infrastructureOverride.nutanix: the cluster does not run on Nutanix; remove the block, or name a \
-                   provider of that type"],
+                &[
+                    "spec.infrastructureOverride.nutanix: the cluster does not run on Nutanix; remove the block, or name a \
+                   provider of that type",
+                ],
             ),
             (
                 json!({"infrastructureOverride": {"proxmox": {"node": "1"}}}),
-                &["spec.infrastructureOverride.proxmox: the cluster does not run on Proxmox; remove the block, or name a \
-                   provider of that type"],
+                &[
+                    "spec.infrastructureOverride.proxmox: the cluster does not run on Proxmox; remove the block, or name a \
+                   provider of that type",
+                ],
             ),
             (
                 json!({"infrastructureOverride": {"gcp": {"zone": "1"}}}),
-                &["spec.infrastructureOverride.gcp: the cluster does not run on Google Cloud; remove the block, or name a \
-                   provider of that type"],
+                &[
+                    "spec.infrastructureOverride.gcp: the cluster does not run on Google Cloud; remove the block, or name a \
+                   provider of that type",
+                ],
             ),
             (
                 json!({"networking": {"lbPoolSize": 4}}),
-                &["spec.networking.lbPoolSize: the provider does not allocate addresses (its `network.mode` is not `ipam`); \
-                   remove the field, or give the addresses in `spec.networking.loadBalancerPool`"],
+                &[
+                    "spec.networking.lbPoolSize: the provider does not allocate addresses (its `network.mode` is not `ipam`); \
+                   remove the field, or give the addresses in `spec.networking.loadBalancerPool`",
+                ],
             ),
             (
                 os(json!({"sshAuthorizedKey": "ssh-ed25519 AAAA"})),
-                &["warning: spec.workers.machineTemplate.os.sshAuthorizedKey: has no effect, because Talos has no SSH"],
+                &[
+                    "warning: spec.workers.machineTemplate.os.sshAuthorizedKey: has no effect, because Talos has no SSH",
+                ],
             ),
             (os(json!({"talos": {"installDisk": "/dev/sda"}})), &[]),
             (
                 os(json!({"type": "flatcar", "talos": {"installDisk": "/dev/sda"}})),
-                &["warning: spec.workers.machineTemplate.os.talos: has no effect, because the workers do not run Talos"],
+                &[
+                    "warning: spec.workers.machineTemplate.os.talos: has no effect, because the workers do not run Talos",
+                ],
             ),
         ];
         for (spec, expected) in table {
