@@ -100,8 +100,8 @@ fn keeps(given: &Value, whole: &Value) -> bool {
         (Value::Object(given), Value::Object(whole)) => {
             given.iter().all(|(key, value)| whole.get(key).is_some_and(|whole| keeps(value, whole)))
         }
-        // Clients written in Go send `0` for an amount that was never set.
-        (given, whole) => given == whole || *given == json!("0"),
+        // `null` is the same as nothing, and so is `0`, which clients written in Go send for an amount never set.
+        (given, whole) => given == whole || given.is_null() || *given == json!("0"),
     }
 }
 
