@@ -137,7 +137,7 @@ pub enum OptionMode {
 #[serde(rename_all = "camelCase")]
 pub struct ClusterCreationPolicyStatus {
     /// The aspects of the policy's state; Ready sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// What the policy refers to that no longer exists.

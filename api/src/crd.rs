@@ -156,6 +156,7 @@ fn join_variants(schema: &mut Map<String, Value>) -> Vec<String> {
         for value in constant.into_iter().chain(several.into_iter().flatten()) {
             if let (Some(name), Some(text)) = (value.as_str(), &text) {
                 tells_more |= !says_only_the_name(name, text);
+                let name = if name.is_empty() { "\"\"" } else { name };
                 lines.push(format!("- `{name}`: {text}"));
             }
             values.push(value.clone());

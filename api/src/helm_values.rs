@@ -12,8 +12,8 @@ use serde_json::{Map, Value};
 pub struct HelmValues(pub Map<String, Value>);
 
 impl HelmValues {
-    /// These values laid over `base`: objects merge key by key, anything else replaces what was there, and
-    /// `null` removes a key, as Helm itself does.
+    /// These values laid over `base`: objects merge key by key, anything else replaces what was there. A
+    /// `null` stays, because it is Helm that acts on it: it drops what the chart itself sets for the key.
     pub fn over(&self, base: &Self) -> Self {
         let mut merged = base.0.clone();
         lay_over(&mut merged, &self.0);
@@ -24,9 +24,6 @@ impl HelmValues {
 fn lay_over(base: &mut Map<String, Value>, top: &Map<String, Value>) {
     for (key, value) in top {
         match (base.get_mut(key), value) {
-            (_, Value::Null) => {
-                base.remove(key);
-            }
             (Some(Value::Object(below)), Value::Object(above)) => lay_over(below, above),
             (_, value) => {
                 base.insert(key.clone(), value.clone());
@@ -69,9 +66,10 @@ mod tests {
     }
 
     #[test]
-    fn null_removes_a_value_of_the_layer_below() {
+    fn null_replaces_a_value_of_the_layer_below_and_stays_for_helm_to_act_on() {
         let base = values(json!({"resources": {"limits": {"cpu": "1"}}, "replicas": 2}));
-        let top = values(json!({"resources": {"limits": null}}));
-        assert_eq!(top.over(&base), values(json!({"resources": {}, "replicas": 2})));
+        let top = values(json!({"resources": {"limits": null}, "affinity": null}));
+        let merged = json!({"resources": {"limits": null}, "replicas": 2, "affinity": null});
+        assert_eq!(top.over(&base), values(merged));
     }
 }

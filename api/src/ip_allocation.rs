@@ -103,7 +103,7 @@ pub struct IPAllocationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<AllocationPhase>,
     /// The aspects of the allocation's state; Ready sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// The addresses as one CIDR, where they form one.

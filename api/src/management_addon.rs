@@ -97,7 +97,7 @@ pub struct ManagementAddonStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub helm_release: Option<HelmRelease>,
     /// The aspects of the addon's state; Ready sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Generation of the object that this status was computed for.

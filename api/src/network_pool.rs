@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::address_span::AddressSpan;
 use crate::ip_allocation::AllocationType;
 use crate::reference::{LocalRef, NsRef};
-use crate::schema::{CIDR_LENGTH, IP_LENGTH, is_cidr, is_ip};
+use crate::schema::{CIDR_LENGTH, IP_LENGTH, is_cidr, is_ip, is_ip_or_empty};
 use crate::wire::{given, is_default};
 
 /// How long a list may be whose items have a rule of their own. The API server multiplies the cost of the
@@ -77,12 +77,12 @@ pub struct TenantAllocation {
     /// First address that clusters may have. The older way to give a single range; `ranges` is preferred and
     /// beats it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip()))]
+    #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip_or_empty()))]
     pub start: Option<String>,
     /// Last address that clusters may have. The older way to give a single range; `ranges` is preferred and
     /// beats it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip()))]
+    #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip_or_empty()))]
     pub end: Option<String>,
     /// How many addresses a cluster gets that does not say.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
@@ -152,7 +152,7 @@ impl AllocationDefaults {
 #[serde(rename_all = "camelCase")]
 pub struct NetworkPoolStatus {
     /// The aspects of the pool's state; Ready sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Addresses that clusters can have, free or not.

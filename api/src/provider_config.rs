@@ -93,7 +93,9 @@ pub struct ProviderConfigSpec {
 fn credentials_are_given() -> Value {
     json!([{
         "rule": "self.provider == 'local' || (has(self.credentialsRef) && self.credentialsRef.name != '')",
-        "message": "credentialsRef is required: only the provider `local` works without credentials"
+        "message": "only the provider `local` works without credentials",
+        "fieldPath": ".credentialsRef",
+        "reason": "FieldValueRequired"
     }])
 }
 

@@ -67,7 +67,8 @@ pub struct SecretRef {
     /// Name of the Secret.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// Namespace of the Secret. Left out, it is the namespace of the object that refers to it.
+    /// Namespace of the Secret. Left out, it is the namespace of the object that refers to it, and
+    /// `butler-system` for one that is in no namespace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// Entry of the Secret to read. Left out, the whole Secret is used.

@@ -22,6 +22,14 @@ pub(crate) fn is_ip() -> Value {
     json!([{"rule": "isIP(self)", "message": "must be an IPv4 or IPv6 address, for example 10.50.1.10"}])
 }
 
+/// The rule that a text is an address or nothing: clients written in Go send `""` for what was never set.
+pub(crate) fn is_ip_or_empty() -> Value {
+    json!([{
+        "rule": "self == '' || isIP(self)",
+        "message": "must be an IPv4 or IPv6 address, for example 10.50.1.10"
+    }])
+}
+
 /// The rule that a text is an address range in CIDR notation.
 pub(crate) fn is_cidr() -> Value {
     json!([{"rule": "isCIDR(self)", "message": "must be a CIDR, for example 10.50.0.0/22"}])
@@ -32,7 +40,9 @@ pub(crate) fn plain_integer(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "integer"})
 }
 
-/// The standard conditions of an object, one per type, with the bounds that Kubernetes itself puts on them.
+/// The standard conditions of an object, one per type, with the bounds that Kubernetes itself puts on them. Only type and
+/// status are required, and a reason may be empty: people write conditions by hand with nothing else, and Butler must be
+/// able to write back what it read, where a missing reason has become an empty one.
 pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
     json_schema!({
         "type": "array",
@@ -41,7 +51,7 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
         "items": {
             "description": "One aspect of the object's state.",
             "type": "object",
-            "required": ["type", "status", "reason", "message", "lastTransitionTime"],
+            "required": ["type", "status"],
             "properties": {
                 "type": {
                     "description": "Aspect that the condition is about, in CamelCase.",
@@ -72,9 +82,8 @@ pub(crate) fn conditions(_: &mut SchemaGenerator) -> Schema {
                 "reason": {
                     "description": "Why the condition has its status, as one CamelCase word for programs.",
                     "type": "string",
-                    "minLength": 1,
                     "maxLength": 1024,
-                    "pattern": "^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"
+                    "pattern": "^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?)?$"
                 },
                 "message": {
                     "description": "Why the condition has its status, as a sentence for people. May be empty.",

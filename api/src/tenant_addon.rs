@@ -57,7 +57,6 @@ pub struct TenantAddonSpec {
     pub values: Option<HelmValues>,
     /// TenantAddons of the same cluster that must be installed first.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub depends_on: Vec<LocalRef>,
 }
 
@@ -135,7 +134,7 @@ impl TenantAddon {
 pub struct TenantAddonStatus {
     /// The aspects of the addon's state: ClusterReady, DependenciesMet, Installed, Healthy, and Ready, which
     /// sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the addon is in its life.

@@ -24,15 +24,15 @@ use crate::reference::SecretRef;
                       "description": "Name for people."}"#,
     printcolumn = r#"{"name": "Auth", "type": "string", "jsonPath": ".spec.authType",
                       "description": "How the person logs in."}"#,
-    printcolumn = r#"{"name": "Platform Admin", "type": "boolean", "jsonPath": ".spec.isPlatformAdmin",
-                      "description": "Whether the older flag makes the person an administrator."}"#,
+    printcolumn = r#"{"name": "Platform Role", "type": "string", "jsonPath": ".spec.platformRole",
+                      "description": "What the person may do on the whole platform."}"#,
     printcolumn = r#"{"name": "Phase", "type": "string", "jsonPath": ".status.phase",
                       "description": "Whether the person can log in."}"#,
     printcolumn = r#"{"name": "Last Login", "type": "date", "jsonPath": ".status.lastLoginTime",
                       "description": "When the person last logged in."}"#,
     printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#,
-    printcolumn = r#"{"name": "Platform Role", "type": "string", "jsonPath": ".spec.platformRole",
-                      "description": "What the person may do on the whole platform.", "priority": 1}"#
+    printcolumn = r#"{"name": "Platform Admin", "type": "boolean", "jsonPath": ".spec.isPlatformAdmin",
+                      "description": "Whether the older flag makes the person an administrator.", "priority": 1}"#
 )]
 #[serde(rename_all = "camelCase")]
 pub struct UserSpec {
@@ -180,7 +180,7 @@ pub struct UserStatus {
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub last_seen_groups: Vec<String>,
     /// The aspects of the person's state: InvitePending, InviteExpired, and Ready, which sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
 }

@@ -11,15 +11,15 @@ use butler_bench::{
     control_plane::{ControlPlane, Options},
 };
 use clap::{Args, Subcommand};
+use rustix::process::setsid;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use self::instance::Instance;
 use crate::{failure::Failure, print};
 
 mod detach;
 mod environment;
-mod instance;
 mod platform;
+mod process;
 mod stop;
 
 /// The programs a developer's control plane consists of, and those its user types.
@@ -79,8 +79,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
             result
         }
         Some(Command::Env(DataDirectory { data_dir })) => {
-            let binaries = Binaries::ensure(&PROGRAMS)?;
-            print::line(environment::exports(&data_dir, &binaries.directory()?)?)
+            // First, because having the programs may mean to build them.
+            process::running(&data_dir)?;
+            let programs = Binaries::ensure(&PROGRAMS)?.directory()?;
+            print::line(environment::exports(&data_dir.join("kubeconfig").canonicalize()?, &programs))
         }
         Some(Command::Stop(DataDirectory { data_dir })) => stop::stop(&data_dir),
     }
@@ -88,21 +90,31 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 async fn start(start: Start) -> Result<(), Failure> {
     let mut interrupt = Interrupt::listen()?;
-    let binaries = tokio::select! {
-        binaries = tokio::task::spawn_blocking(|| Binaries::ensure(&PROGRAMS)) => binaries??,
-        () = interrupt.received() => return Err(Failure::new("interrupted; nothing is left running")),
-    };
-    if start.detach {
-        return detach::start(&start, &mut interrupt).await;
-    }
     tokio::select! {
-        ended = serve(&start, &binaries) => ended,
-        () = interrupt.received() => Ok(()),
+        result = bring_up(&start) => result,
+        () = interrupt.received() => match start.detach {
+            true => Err(Failure::new("interrupted before the control plane was ready; nothing is left running")),
+            // What Ctrl-C is for.
+            false => Ok(()),
+        },
+    }
+}
+
+async fn bring_up(start: &Start) -> Result<(), Failure> {
+    if start.announce.is_some() {
+        // Out of the terminal's reach: neither its Ctrl-C nor its end is meant for what runs in the background. Fails
+        // only for whoever leads a group already, and then there is no terminal to leave.
+        setsid().ok();
+    }
+    let programs = tokio::task::spawn_blocking(|| Binaries::ensure(&PROGRAMS)?.directory()).await??;
+    match start.detach {
+        true => detach::start(start).await,
+        false => serve(start, &programs).await,
     }
 }
 
 /// Brings everything up and keeps it up until something ends unasked. Whoever stops polling this stops everything.
-async fn serve(start: &Start, binaries: &Binaries) -> Result<(), Failure> {
+async fn serve(start: &Start, programs: &Path) -> Result<(), Failure> {
     let mut options = Options::default();
     if let Some(directory) = &start.data_dir {
         options = options.data_directory(directory);
@@ -110,21 +122,22 @@ async fn serve(start: &Start, binaries: &Binaries) -> Result<(), Failure> {
     if let Some(port) = start.port {
         options = options.api_port(port);
     }
-    // Declared first, so that it goes last: whoever waits for the record to go then finds no program left.
-    let _instance;
     eprintln!("starting the control plane");
     let control_plane = ControlPlane::start(options).await?;
-    _instance = Instance::record(control_plane.data_directory())?;
     eprintln!("installing Butler's kinds and the sample platform");
     platform::install(&control_plane).await?;
 
     match &start.announce {
         Some(file) => announce(file, control_plane.kubeconfig())?,
-        None => print::line(welcome(&control_plane, &binaries.directory()?))?,
+        None => print::line(welcome(&control_plane, programs))?,
     }
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        control_plane.check().await?;
+        if let Err(error) = control_plane.check().await {
+            // Where somebody will look for it, since nobody may be watching this process.
+            fs::write(control_plane.logs().join("butlerctl-dev.log"), format!("{error}\n"))?;
+            return Err(error.into());
+        }
     }
 }
 
@@ -136,14 +149,12 @@ fn announce(file: &Path, kubeconfig: &Path) -> io::Result<()> {
 }
 
 fn welcome(control_plane: &ControlPlane, programs: &Path) -> String {
-    let kubeconfig = control_plane.kubeconfig().display();
-    let programs = programs.display();
+    let exports = environment::exports(control_plane.kubeconfig(), programs).replace('\n', "\n  ");
     format!(
         "
 Butler's control plane is ready at {url}. In another terminal:
 
-  export KUBECONFIG={kubeconfig}
-  export PATH={programs}:$PATH
+  {exports}
 
 Three things to try:
 

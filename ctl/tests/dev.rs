@@ -6,8 +6,12 @@ use std::{
     fs,
     net::TcpListener,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    thread,
+    time::Duration,
 };
+
+use butler_bench::guard::mentioning;
 
 fn butlerctl(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_butlerctl")).args(arguments).output().unwrap()
@@ -24,17 +28,6 @@ fn stderr(output: &Output) -> &str {
 /// Runs one line of a shell the way a user would after `eval "$(butlerctl dev env …)"`.
 fn in_shell(exports: &str, line: &str) -> Output {
     Command::new("sh").args(["-c", &format!("{exports}\n{line}")]).output().unwrap()
-}
-
-/// The processes whose command line mentions `directory`.
-fn processes_of(directory: &Path) -> Vec<String> {
-    let directory = directory.to_str().unwrap();
-    fs::read_dir("/proc")
-        .unwrap()
-        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
-        .map(|line| String::from_utf8_lossy(&line).replace('\0', " "))
-        .filter(|line| line.contains(directory))
-        .collect()
 }
 
 /// Ends the control plane also when the test fails.
@@ -82,12 +75,36 @@ fn a_detached_control_plane_is_used_stopped_and_found_again_as_it_was() {
 
     let stopped = butlerctl(&["dev", "stop", "--data-dir", data_dir]);
     assert!(stopped.status.success(), "{}", stderr(&stopped));
-    assert_eq!(processes_of(&directory), Vec::<String>::new());
+    assert_eq!(mentioning(data_dir), Vec::<String>::new());
 
     let again = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
     assert!(again.status.success(), "{}", stderr(&again));
     let teams = in_shell(&exports, "kubectl get teams -o name");
     assert_eq!(stdout(&teams), "team.butler.butlerlabs.dev/platform-engineering\n", "{}", stderr(&teams));
+}
+
+#[test]
+fn a_control_plane_can_be_stopped_while_it_starts() {
+    let directory = tempfile::tempdir().unwrap();
+    let data_dir = directory.path().join("data");
+    let data_dir = data_dir.to_str().unwrap();
+    let starting = Command::new(env!("CARGO_BIN_EXE_butlerctl"))
+        .args(["dev", "--detach", "--data-dir", data_dir])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Until it has taken its directory there is nothing to stop; the API server takes seconds from there.
+    while !butlerctl(&["dev", "stop", "--data-dir", data_dir]).status.success() {
+        thread::sleep(Duration::from_millis(20));
+    }
+    let started = starting.wait_with_output().unwrap();
+    assert_eq!(started.status.code(), Some(2));
+    assert_eq!(
+        stderr(&started),
+        "error: the control plane was stopped before it was ready; start it again\n"
+    );
+    assert_eq!(mentioning(data_dir), Vec::<String>::new());
 }
 
 #[test]
@@ -100,7 +117,7 @@ fn a_detached_control_plane_without_a_data_directory_leaves_none_behind() {
 
     let stopped = butlerctl(&["dev", "stop", "--data-dir", directory.to_str().unwrap()]);
     assert!(stopped.status.success(), "{}", stderr(&stopped));
-    assert_eq!(processes_of(directory), Vec::<String>::new());
+    assert_eq!(mentioning(directory.to_str().unwrap()), Vec::<String>::new());
     assert!(!directory.exists());
 }
 
@@ -114,7 +131,14 @@ fn what_cannot_be_done_is_one_sentence_and_exit_code_two() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
 
-    let cases: [(&[&str], String); 5] = [
+    let file = Path::new(foreign).join("thesis.txt");
+    let file = file.to_str().unwrap();
+
+    let cases: [(&[&str], String); 6] = [
+        (
+            &["dev", "--data-dir", file],
+            format!("error: `{file}` exists and is not a directory; choose an empty or new directory"),
+        ),
         (
             &["dev", "stop", "--data-dir", empty],
             format!(

@@ -312,6 +312,11 @@ impl Facts {
         }
     }
 
+    /// Whether everything of that kind is known, so that finding none means that there is none.
+    pub fn knows_all(&self, kind: FactKind) -> bool {
+        !self.unreadable_kinds.contains(&kind) && !self.unreadable.iter().any(|key| key.kind() == kind)
+    }
+
     /// Nothing of that kind can be read at the moment.
     pub fn lose(&mut self, kind: FactKind) {
         self.unreadable_kinds.insert(kind);
@@ -405,3 +410,6 @@ where
         index.insert(key, entries);
     }
 }
+
+#[cfg(test)]
+mod tests;

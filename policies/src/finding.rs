@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::facts::FactKey;
+use crate::facts::{FactKey, FactKind};
 
 /// One thing that is wrong, or worth knowing, about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -167,6 +167,14 @@ impl Findings {
             "the {fact} cannot be read at the moment; try again, and tell the platform's administrators if it stays so"
         );
         self.add(Finding::deny(Fault::Invalid, "Unknown", path, message).resting_on(fact));
+    }
+
+    /// Nobody can say which objects of that kind there are.
+    pub fn unknown_kind(&mut self, path: impl Into<Cow<'static, str>>, kind: FactKind) {
+        let message = format!(
+            "not every {kind} can be read at the moment; try again, and tell the platform's administrators if it stays so"
+        );
+        self.add(Finding::deny(Fault::Invalid, "Unknown", path, message));
     }
 
     /// All of them.

@@ -90,6 +90,9 @@ fn protections(review: &Review<'_>, facts: &Facts) -> Vec<Finding> {
     let mut findings = Findings::default();
     for protection in rules::PROTECTIONS.iter().filter(|protection| protection.kind == review.kind) {
         findings.of_rule(protection.id);
+        for user in protection.users.iter().filter(|kind| !facts.knows_all(**kind)) {
+            findings.unknown_kind("metadata.name", *user);
+        }
         (protection.check)(review, facts, &mut findings);
     }
     findings.into_all()

@@ -30,7 +30,7 @@ use butler_api::{
     Team, TenantAddon, TenantCluster,
 };
 
-use crate::facts::{FactKey, Facts, Lookup};
+use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::Findings;
 use crate::review::{Caller, Kind, Review};
 
@@ -51,6 +51,8 @@ pub struct Protection {
     pub id: &'static str,
     /// The kind that it protects.
     pub kind: Kind,
+    /// The kinds that use it. If not all of them are known, nobody can say that it is not in use.
+    pub users: &'static [FactKind],
     /// What it looks at.
     pub check: fn(&Review<'_>, &Facts, &mut Findings),
 }
@@ -98,11 +100,31 @@ pub const CLUSTER_CREATION_POLICY: &[Rule<ClusterCreationPolicy>] =
 
 /// What may not be deleted while it is in use.
 pub const PROTECTIONS: &[Protection] = &[
-    Protection { id: "team", kind: Kind::Team, check: team::protect },
-    Protection { id: "provider-config", kind: Kind::ProviderConfig, check: provider_config::protect },
-    Protection { id: "network-pool", kind: Kind::NetworkPool, check: network_pool::protect },
-    Protection { id: "addon-definition", kind: Kind::AddonDefinition, check: addon_definition::protect },
-    Protection { id: "tenant-addon", kind: Kind::TenantAddon, check: tenant_addon::protect },
+    Protection { id: "team", kind: Kind::Team, users: &[FactKind::Cluster], check: team::protect },
+    Protection {
+        id: "provider-config",
+        kind: Kind::ProviderConfig,
+        users: &[FactKind::Cluster],
+        check: provider_config::protect,
+    },
+    Protection {
+        id: "network-pool",
+        kind: Kind::NetworkPool,
+        users: &[FactKind::Allocation, FactKind::Provider],
+        check: network_pool::protect,
+    },
+    Protection {
+        id: "addon-definition",
+        kind: Kind::AddonDefinition,
+        users: &[FactKind::Addon],
+        check: addon_definition::protect,
+    },
+    Protection {
+        id: "tenant-addon",
+        kind: Kind::TenantAddon,
+        users: &[FactKind::Addon],
+        check: tenant_addon::protect,
+    },
 ];
 
 /// What a rule may look at.

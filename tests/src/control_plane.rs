@@ -30,6 +30,7 @@ use crate::binaries::Binary;
 use crate::pki::Pki;
 
 pub use self::command::CommandOutput;
+pub use self::data_directory::Running;
 pub use self::error::ControlPlaneError;
 pub use self::objects::FIELD_MANAGER;
 pub use self::options::{CONTROLLERS, Options};

@@ -6,8 +6,10 @@
 //! and say the rest.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Permissions};
+
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
@@ -166,7 +168,8 @@ impl SweptDirectory {
     /// When the directory cannot be made or `sh` cannot be started.
     pub fn make(prefix: &str) -> io::Result<Self> {
         // Owned by `tempfile` until the sweeper runs, so that a failure in between leaves nothing.
-        let directory = tempfile::Builder::new().prefix(prefix).tempdir()?;
+        let directory =
+            tempfile::Builder::new().prefix(prefix).permissions(Permissions::from_mode(0o700)).tempdir()?;
         let shell = Command::new("sh")
             .args(["-c", SWEEP, "sweep"])
             .arg(directory.path())
@@ -197,7 +200,8 @@ impl Drop for SweptDirectory {
 /// The last lines of a log, for an error message. Empty if there is no log.
 pub fn tail(log: &Path) -> String {
     const BYTES: u64 = 64 * 1024;
-    const LINES: usize = 12;
+    // Go prints some dozen lines of stack after the line that says why.
+    const LINES: usize = 100;
     let read = || -> io::Result<String> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();

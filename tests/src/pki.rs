@@ -10,6 +10,7 @@
 
 mod groups;
 
+use std::fmt;
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -62,12 +63,19 @@ pub enum PkiError {
 }
 
 /// A certificate with its private key, both as PEM.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Issued {
     /// The certificate.
     pub certificate: String,
     /// Its private key.
     pub key: String,
+}
+
+impl fmt::Debug for Issued {
+    /// Without the key, which has no business in a log.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Issued").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
 }
 
 impl Issued {

@@ -75,6 +75,26 @@ async fn a_cluster_on_stand_in_kinds_is_accepted_and_its_parts_adopted() {
 }
 
 #[tokio::test]
+async fn the_documents_cluster_api_examples_apply_as_they_are_written() {
+    let plane = plane().await;
+    let namespace = plane.namespace().await.unwrap();
+    let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/seeds");
+    for (file, shown) in [
+        ("cluster-api-cluster.yaml", "cluster.cluster.x-k8s.io/my-cluster created\n"),
+        (
+            "steward-control-plane.yaml",
+            "stewardcontrolplane.controlplane.cluster.x-k8s.io/my-cluster created\n",
+        ),
+        ("machine-deployment.yaml", "machinedeployment.cluster.x-k8s.io/my-cluster-workers created\n"),
+    ] {
+        let path = format!("{seeds}/{file}");
+        let applied =
+            plane.kubectl(&["apply", "-n", &namespace, "--validate=strict", "-f", &path]).await.unwrap();
+        assert_eq!(applied.success().unwrap(), shown, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn a_cluster_without_any_reference_is_refused() {
     let plane = plane().await;
     let namespace = plane.namespace().await.unwrap();

@@ -12,7 +12,7 @@ fn config_map(name: &str, extra: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_warm_start_is_quick() {
+async fn a_start_says_how_long_it_took() {
     // The first start of the process may have to build or read the programs, so the second one is shown.
     drop(ControlPlane::start(Options::default()).await.unwrap());
     let started = Instant::now();

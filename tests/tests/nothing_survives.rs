@@ -57,9 +57,7 @@ async fn dropping_leaves_nothing_at_once() {
     let directory = plane.data_directory().to_owned();
     let dropped = Instant::now();
     drop(plane);
-    let took = dropped.elapsed();
     assert!(!directory.exists());
-    assert!(took < Duration::from_secs(1), "dropping took {took:?}");
     gone_in_time(&directory.display().to_string(), &directory, dropped);
 }
 

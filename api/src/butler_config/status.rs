@@ -11,7 +11,7 @@ use crate::exposure::ExposureMode;
 #[serde(rename_all = "camelCase")]
 pub struct ButlerConfigStatus {
     /// The aspects of the platform's state: Configured, NamespaceReady, and Ready, which sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Generation of the object that this status was computed for.

@@ -38,7 +38,7 @@ pub enum NameError {
         /// The name.
         text: String,
         /// The first character that may not be in it.
-        character: char,
+        character: String,
         /// What may be in it.
         allowed: &'static str,
     },
@@ -97,6 +97,7 @@ fn length_and_characters(
         return Err(NameError::Empty { longest });
     }
     if let Some(character) = text.chars().find(|character| !is_allowed(*character)) {
+        let character = excerpt(character.encode_utf8(&mut [0; 4]));
         return Err(NameError::Character { text: excerpt(text), character, allowed });
     }
     if text.len() > longest {

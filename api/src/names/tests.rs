@@ -86,6 +86,7 @@ fn each_mistake_in_a_cluster_name_is_named() {
         ("Orders", "`Orders` contains `O`; use only lower-case letters, digits and `-`".to_owned()),
         ("my.cluster", "`my.cluster` contains `.`; use only lower-case letters, digits and `-`".to_owned()),
         ("straße", "`straße` contains `ß`; use only lower-case letters, digits and `-`".to_owned()),
+        ("a\nb", "`a\\nb` contains `\\n`; use only lower-case letters, digits and `-`".to_owned()),
         (
             long.as_str(),
             format!(

@@ -15,7 +15,6 @@ pub struct ProviderNetwork {
     pub mode: Option<NetworkMode>,
     /// NetworkPools to allocate from, in `butler-system`, each listed once. Mode `ipam` needs at least one.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub pool_refs: Vec<PoolRef>,
     /// Subnet of the machines, as people call it, for example `VLAN 50`.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -54,19 +54,15 @@ pub struct ResourceLimits {
     pub default_memory_per_node: Option<Quantity>,
     /// Kubernetes releases that clusters may use, for example `v1.31.4`. Left out or empty, any.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub allowed_kubernetes_versions: Vec<String>,
     /// ProviderConfigs that clusters may use, by name. Left out or empty, any that the team can see.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub allowed_providers: Vec<String>,
     /// AddonDefinitions that may be installed, by name. Left out or empty, any that is not denied.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub allowed_addons: Vec<String>,
     /// AddonDefinitions that may not be installed, by name. This beats `allowedAddons`.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
-    #[schemars(extend("x-kubernetes-list-type" = "set"))]
     pub denied_addons: Vec<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::quantity::Quantity;
 #[serde(rename_all = "camelCase")]
 pub struct TeamStatus {
     /// The aspects of the team's state: NamespaceReady, RBACReady, QuotaExceeded, and Ready, which sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the team is in its life.

@@ -14,7 +14,7 @@ pub struct TenantClusterStatus {
     /// The aspects of the cluster's state: Accepted, QuotaSatisfied, ProviderAccessGranted, NetworkReady and
     /// ImageReady are needed before anything is built; InfrastructureReady, ControlPlaneReady, WorkersReady
     /// and AddonsReady follow; Ready sums up.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// Where the cluster is in its life.

@@ -3,73 +3,87 @@
 use std::{
     env, fs,
     fs::File,
-    io,
-    os::unix::process::CommandExt,
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process};
+use butler_bench::guard::SweptDirectory;
+use rustix::process::Signal;
 
-use super::{Interrupt, Start};
+use super::{Start, process};
 use crate::{failure::Failure, print};
 
+const GLANCE: Duration = Duration::from_millis(50);
+
 /// Starts the process, waits until it is ready, and prints the path of its kubeconfig.
-pub(super) async fn start(start: &Start, interrupt: &mut Interrupt) -> Result<(), Failure> {
-    // Unlinked when this process returns; the other one goes on writing to a file that nobody sees.
-    let scratch = tempfile::tempdir()?;
+pub(super) async fn start(start: &Start) -> Result<(), Failure> {
+    // Gone when this process is; the other one then writes to a file that nobody sees.
+    let scratch = SweptDirectory::make("butlerctl-dev-").map_err(|error| {
+        Failure::new(format_args!(
+            "cannot make a temporary directory: {error}; set TMPDIR to a directory with room that is yours"
+        ))
+    })?;
     let announcement = scratch.path().join("kubeconfig");
     let log = scratch.path().join("log");
-    let mut child = spawn(start, &announcement, &log)?;
+    let mut background = Background::spawn(start, &announcement, &log)?;
     loop {
         if let Ok(kubeconfig) = fs::read_to_string(&announcement) {
-            return print::line(kubeconfig);
+            print::line(kubeconfig)?;
+            background.release();
+            return Ok(());
         }
-        if child.try_wait()?.is_some() {
+        if background.has_ended()? {
             return Err(Failure::new(last_words(&fs::read_to_string(&log).unwrap_or_default())));
         }
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(50)) => {}
-            () = interrupt.received() => {
-                end(&mut child)?;
-                return Err(Failure::new("interrupted before the control plane was ready; nothing is left running"));
-            }
+        tokio::time::sleep(GLANCE).await;
+    }
+}
+
+/// The process in the background. Until it is released it is stopped when dropped: nobody was told yet that it runs.
+#[derive(Debug)]
+struct Background(Option<Child>);
+
+impl Background {
+    fn spawn(start: &Start, announcement: &Path, log: &PathBuf) -> Result<Self, Failure> {
+        let log = File::create(log)?;
+        let mut command = Command::new(env::current_exe()?);
+        command.arg("dev").arg("--announce").arg(announcement);
+        if let Some(directory) = &start.data_dir {
+            command.arg("--data-dir").arg(directory);
+        }
+        if let Some(port) = start.port {
+            command.arg("--port").arg(port.to_string());
+        }
+        command.stdin(Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Ok(Self(Some(command.spawn()?)))
+    }
+
+    fn has_ended(&mut self) -> Result<bool, Failure> {
+        Ok(match &mut self.0 {
+            Some(child) => child.try_wait()?.is_some(),
+            None => true,
+        })
+    }
+
+    fn release(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            process::send(child.id(), Signal::TERM).ok();
+            child.wait().ok();
         }
     }
 }
 
-fn spawn(start: &Start, announcement: &Path, log: &Path) -> io::Result<Child> {
-    let log = File::create(log)?;
-    let mut command = Command::new(env::current_exe()?);
-    command.arg("dev").arg("--announce").arg(announcement);
-    if let Some(directory) = &start.data_dir {
-        command.arg("--data-dir").arg(directory);
-    }
-    if let Some(port) = start.port {
-        command.arg("--port").arg(port.to_string());
-    }
-    command
-        .stdin(Stdio::null())
-        .stdout(log.try_clone()?)
-        .stderr(log)
-        // Its own group, so that Ctrl-C in this terminal does not reach it later.
-        .process_group(0)
-        .spawn()
-}
-
-fn end(child: &mut Child) -> Result<(), Failure> {
-    if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
-        kill_process(pid, Signal::TERM)?;
-    }
-    child.wait()?;
-    Ok(())
-}
-
-/// What the process said before it ended, without the prefix that this process will put before it again.
+/// What the process said before it ended: its last failure, without the prefix that this process puts before it again.
 fn last_words(log: &str) -> &str {
-    match log.lines().rev().find(|line| !line.trim().is_empty()) {
-        Some(line) => line.strip_prefix(Failure::PREFIX).unwrap_or(line),
-        None => "the control plane ended without a word; run `butlerctl dev` without --detach to watch it",
+    match log.rsplit_once(Failure::PREFIX) {
+        Some((_, sentence)) => sentence.trim_end(),
+        None => "the control plane was stopped before it was ready; start it again",
     }
 }

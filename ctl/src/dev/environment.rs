@@ -1,15 +1,10 @@
-//! `butlerctl dev env`: what a shell needs to talk to the control plane.
+//! What a shell needs to talk to the control plane: `butlerctl dev env` prints it, and so does a start.
 
 use std::path::Path;
 
-use super::instance::Instance;
-use crate::failure::Failure;
-
 /// The lines to evaluate: the kubeconfig, and the programs of the same versions before any others.
-pub(super) fn exports(directory: &Path, programs: &Path) -> Result<String, Failure> {
-    Instance::find(directory)?;
-    let kubeconfig = directory.join("kubeconfig").canonicalize()?;
-    Ok(format!("export KUBECONFIG={}\nexport PATH={}:\"$PATH\"", quoted(&kubeconfig), quoted(programs)))
+pub(super) fn exports(kubeconfig: &Path, programs: &Path) -> String {
+    format!("export KUBECONFIG={}\nexport PATH={}:\"$PATH\"", quoted(kubeconfig), quoted(programs))
 }
 
 /// As one word of a POSIX shell, whatever the path contains.

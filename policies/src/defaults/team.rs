@@ -105,3 +105,45 @@ fn keep_limits(old: &ResourceLimits, fills: &mut Fills) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::complete;
+    use crate::facts::Facts;
+    use crate::fixtures::*;
+    use crate::review::Review;
+
+    fn patch(operation: &str, object: &Value, old: &Value, user: &str, facts: &Facts) -> Value {
+        let body = review_body(operation, "teams", object, old, user);
+        let review = Review::parse(body.as_bytes()).expect("review");
+        serde_json::from_slice(&complete(&review, facts).patch.to_bytes()).expect("patch")
+    }
+
+    #[test]
+    fn a_new_team_gets_the_limits_of_the_platform_that_it_does_not_set() {
+        let facts = facts_with(&[config(
+            json!({"spec": {"defaultTeamLimits": {"maxClusters": 5, "maxTotalCPU": "200"}}}),
+        )]);
+        let bare = team(json!({}));
+        assert_eq!(
+            patch("CREATE", &bare, &Value::Null, "ana", &facts),
+            json!([{"op": "add", "path": "/spec/resourceLimits", "value": {"maxClusters": 5, "maxCPUCores": "200"}}])
+        );
+        let own = team(json!({"spec": {"resourceLimits": {"maxClusters": 1, "maxTotalCPU": "1"}}}));
+        assert_eq!(patch("CREATE", &own, &Value::Null, "ana", &facts), json!([]));
+    }
+
+    #[test]
+    fn limits_that_somebody_may_not_change_stay_when_they_are_left_out() {
+        let old = team(json!({"spec": {"resourceLimits": {"maxClusters": 1, "deniedAddons": ["velero"]}}}));
+        let new = team(json!({"spec": {"displayName": "Payments"}}));
+        assert_eq!(
+            patch("UPDATE", &new, &old, "ana@example.org", &facts()),
+            json!([{"op": "add", "path": "/spec/resourceLimits", "value": {"maxClusters": 1, "deniedAddons": ["velero"]}}])
+        );
+        let admin = json!({"kind": "User", "metadata": {"name": "root"}, "spec": {"email": "root@example.org", "platformRole": "admin"}});
+        assert_eq!(patch("UPDATE", &new, &old, "root@example.org", &facts_with(&[admin])), json!([]));
+    }
+}

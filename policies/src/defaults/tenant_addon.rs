@@ -37,3 +37,33 @@ pub(crate) fn complete(review: &Review<'_>, change: &Change<TenantAddon>, facts:
     }
     Completion { patch: fills.into_patch(review.object), missing: Vec::new() }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::fixtures::*;
+    use crate::review::Review;
+    use crate::{FactKey, complete};
+
+    fn version(operation: &str, object: &Value, old: &Value) -> (Value, Vec<FactKey>) {
+        let body = review_body(operation, "tenantaddons", object, old, "ana@example.org");
+        let completion = complete(&Review::parse(body.as_bytes()).expect("review"), &facts());
+        let patch: Value = serde_json::from_slice(&completion.patch.to_bytes()).expect("patch");
+        (patch[0]["value"].clone(), completion.missing)
+    }
+
+    #[test]
+    fn the_version_is_the_old_one_else_the_catalogues() {
+        let bare = addon_json(json!({"spec": {"version": null}}));
+        assert_eq!(version("CREATE", &bare, &Value::Null), (json!("7.7.5"), vec![]));
+        let old = addon_json(json!({"spec": {"version": "7.0.0"}}));
+        assert_eq!(version("UPDATE", &bare, &old), (json!("7.0.0"), vec![]));
+        assert_eq!(version("CREATE", &addon_json(json!({})), &Value::Null), (Value::Null, vec![]));
+        let unknown = addon_json(json!({"spec": {"version": null, "addon": "late"}}));
+        assert_eq!(
+            version("CREATE", &unknown, &Value::Null),
+            (Value::Null, vec![FactKey::Definition("late".into())])
+        );
+    }
+}

@@ -88,6 +88,26 @@ impl FactKey {
     }
 }
 
+impl fmt::Display for FactKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Config => "ButlerConfig",
+            Self::Team => "Team",
+            Self::Cluster => "TenantCluster",
+            Self::Addon => "TenantAddon",
+            Self::Definition => "AddonDefinition",
+            Self::Provider => "ProviderConfig",
+            Self::Pool => "NetworkPool",
+            Self::Allocation => "IPAllocation",
+            Self::CreationPolicy => "ClusterCreationPolicy",
+            Self::User => "User",
+            Self::Namespace => "Namespace",
+            Self::Secret => "Secret",
+            Self::Administrator => "authorization",
+        })
+    }
+}
+
 impl fmt::Display for FactKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -14,7 +14,7 @@ use butler_api::wire::given;
 use butler_api::{TenantCluster, TenantClusterSpec};
 
 use super::{Case, listed, name_of};
-use crate::facts::{FactKey, Facts};
+use crate::facts::{FactKey, FactKind, Facts};
 use crate::finding::{Fault, Finding, Findings};
 
 /// The value in effect is none that the policy lets through.
@@ -125,6 +125,9 @@ fn rank(policy: &ClusterCreationPolicySpec, team: Option<&str>, environment: Opt
 pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     let Some(provider) = case.provider() else { return };
     let kind = provider.spec.provider;
+    if !case.facts.knows_all(FactKind::CreationPolicy) {
+        findings.unknown_kind("spec.infrastructureOverride", FactKind::CreationPolicy);
+    }
     for option in OPTIONS {
         let Some(path) = path_of(kind, option) else { continue };
         let counting = counting(case.facts, case.team_name(), case.object.environment(), kind, option);

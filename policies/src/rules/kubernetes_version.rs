@@ -54,16 +54,10 @@ fn check_hosted(case: &Case<'_, TenantCluster>, version: KubernetesVersion, find
         .config()
         .map_or_else(|| SupportedKubernetes::default().range(), |config| config.supported_kubernetes.range());
     if !range.contains(version) {
-        let message = format!("`{version}` is not run by the hosted control plane; choose one of {range}");
-        findings.add(
-            Finding::deny(
-                Fault::NotSupported,
-                NOT_HOSTED,
-                PATH,
-                message.replace("one of up to", "a release up to"),
-            )
-            .resting_on(FactKey::Config),
-        );
+        let choice = if range.lowest.is_some() { "one of" } else { "a release" };
+        let message = format!("`{version}` is not run by the hosted control plane; choose {choice} {range}");
+        findings
+            .add(Finding::deny(Fault::NotSupported, NOT_HOSTED, PATH, message).resting_on(FactKey::Config));
     }
 }
 

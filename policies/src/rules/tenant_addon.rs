@@ -159,6 +159,9 @@ fn check_catalogue(
 
 fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &mut Findings) {
     const PATH: &str = "spec.helm.repository";
+    if case.facts.config() == Lookup::Unknown {
+        findings.unknown(PATH, FactKey::Config);
+    }
     let sources = case.config().and_then(|config| config.chart_sources.as_ref());
     let shown = excerpt(&chart.repository);
     let message = match sources {

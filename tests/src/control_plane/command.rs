@@ -1,10 +1,12 @@
 //! kubectl and helm against a control plane.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
+
+use tempfile::NamedTempFile;
 
 use super::{ControlPlane, ControlPlaneError, User, programs};
 use crate::binaries::Binary;
@@ -96,8 +98,19 @@ impl ControlPlane {
             .env("HELM_CONFIG_HOME", home.join("helm/config"))
             .env("HELM_DATA_HOME", home.join("helm/data"));
         let line = format!("{} {}", name(&program), args.join(" "));
-        let input = input.map(str::to_owned);
+        // In a file of the data directory, which goes with it: the program's guard needs the pipe for itself.
+        let input = input.map(|text| self.write_input(text)).transpose()?;
         programs::blocking(move || run(&command, line, input)).await
+    }
+
+    fn write_input(&self, text: &str) -> Result<NamedTempFile, ControlPlaneError> {
+        let directory = self.data_directory();
+        let written = || -> io::Result<NamedTempFile> {
+            let mut file = NamedTempFile::new_in(directory)?;
+            file.write_all(text.as_bytes())?;
+            Ok(file)
+        };
+        written().map_err(ControlPlaneError::file(directory))
     }
 }
 
@@ -105,11 +118,13 @@ fn name(program: &Path) -> String {
     program.file_name().unwrap_or(program.as_os_str()).display().to_string()
 }
 
-fn run(command: &Command, line: String, input: Option<String>) -> Result<CommandOutput, ControlPlaneError> {
+fn run(
+    command: &Command,
+    line: String,
+    input: Option<NamedTempFile>,
+) -> Result<CommandOutput, ControlPlaneError> {
     let failed = |source| ControlPlaneError::Start { program: line.clone(), source };
     let mut streams = Streams::piped();
-    // A file and not a pipe: the program's guard needs the pipe for itself.
-    let input = input.map(|text| write_input(&text)).transpose().map_err(failed)?;
     streams.input = input.as_ref().map(|file| PathBuf::from(file.path()));
 
     let mut held = Held::start(command, streams).map_err(failed)?;
@@ -126,12 +141,6 @@ fn run(command: &Command, line: String, input: Option<String>) -> Result<Command
         Some(status) => Ok(CommandOutput { command: line, status, stdout, stderr }),
         None => Err(ControlPlaneError::CommandTooSlow { command: line, patience: PATIENCE }),
     }
-}
-
-fn write_input(text: &str) -> io::Result<tempfile::NamedTempFile> {
-    let file = tempfile::NamedTempFile::new()?;
-    std::fs::write(file.path(), text)?;
-    Ok(file)
 }
 
 fn read(mut stream: impl Read) -> String {

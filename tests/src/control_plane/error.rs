@@ -23,6 +23,18 @@ pub enum ControlPlaneError {
         /// The directory.
         path: PathBuf,
     },
+    /// The data directory's path is not text.
+    #[error("`{path}` is not valid UTF-8; choose a data directory whose path is")]
+    NotText {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// What was named as the data directory is something else.
+    #[error("`{path}` exists and is not a directory; choose an empty or new directory")]
+    NotADirectory {
+        /// What was named.
+        path: PathBuf,
+    },
     /// The data directory was written by another version.
     #[error("`{path}` holds the data of {found}, and this is {ours}; remove it or choose another directory")]
     OtherVersion {
@@ -67,7 +79,10 @@ pub enum ControlPlaneError {
         source: io::Error,
     },
     /// A program ended that should be running.
-    #[error("{program} ended with {status}; its last words were:\n{last_words}")]
+    #[error(
+        "{program} ended with {status} and said `{}`; mend that, or start in another data directory",
+        telling(last_words)
+    )]
     Ended {
         /// The program.
         program: String,
@@ -78,8 +93,9 @@ pub enum ControlPlaneError {
     },
     /// A program runs but did not become ready in time.
     #[error(
-        "{program} was not ready after {} seconds ({waiting_for}); if the machine is busy try again, its last words were:\n{last_words}",
-        patience.as_secs()
+        "{program} was not ready after {} seconds ({waiting_for}) and last said `{}`; if the machine is busy, try again",
+        patience.as_secs(),
+        telling(last_words)
     )]
     NotReady {
         /// The program.
@@ -145,6 +161,24 @@ pub enum ControlPlaneError {
     },
 }
 
+/// The line of a log's end that says most: the last that speaks of an error, else the last at all. A crashed program
+/// prints its whole stack after it, which helps nobody who only wants it to run.
+fn telling(last_words: &str) -> String {
+    const LONGEST: usize = 400;
+    let is_frame = |line: &str| {
+        line.starts_with(['\t', ' '])
+            || line.starts_with("goroutine ")
+            || line.ends_with(')') && !line.contains(": ")
+    };
+    let lines = || last_words.lines().rev().filter(|line| !line.trim().is_empty() && !is_frame(line));
+    let speaks_of_an_error = |line: &&str| {
+        let line = line.to_lowercase();
+        ["panic", "fatal", "error", "err=", "no space"].iter().any(|word| line.contains(word))
+    };
+    let line = lines().find(speaks_of_an_error).or_else(|| lines().next()).unwrap_or("nothing");
+    line.trim().chars().take(LONGEST).collect()
+}
+
 /// The API server's own sentence, without the dump of the whole status that `kube` appends.
 fn reason(error: &kube::Error) -> String {
     match error {
@@ -164,5 +198,23 @@ impl ControlPlaneError {
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         |source| Self::File { path, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::telling;
+
+    #[test]
+    fn the_line_before_a_stack_is_the_one_that_tells() {
+        let crash = "starting\npanic: write /data/member/snap/db: no space left on device\n\ngoroutine 1 [running]:\n\
+                     main.main()\n\tgo.etcd.io/etcd/server/v3/main.go:31 +0x28\n";
+        assert_eq!(telling(crash), "panic: write /data/member/snap/db: no space left on device");
+    }
+
+    #[test]
+    fn without_an_error_the_last_line_counts() {
+        assert_eq!(telling("one\ntwo\n\n"), "two");
+        assert_eq!(telling(""), "nothing");
     }
 }

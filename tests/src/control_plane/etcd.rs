@@ -35,6 +35,12 @@ impl Etcd {
         let port = ports::free_port().ok_or(ControlPlaneError::NoFreePort)?;
         let file = |name: &str| pki.join(name).display().to_string();
         let mut command = Command::new(binary);
+        // Etcd takes every flag from the environment too, and ends if both set one.
+        for (name, _) in std::env::vars_os() {
+            if name.as_encoded_bytes().starts_with(b"ETCD_") {
+                command.env_remove(name);
+            }
+        }
         command.args([
             "--name=bench".to_owned(),
             format!("--data-dir={}", directory.path().join("etcd").display()),

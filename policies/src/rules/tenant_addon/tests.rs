@@ -165,13 +165,18 @@ fn an_addon_waits_for_others_but_never_for_itself() {
 #[test]
 fn values_satisfy_the_schema_of_the_catalogue() {
     let schema = json!({
-        "type": "object", "properties": {"replicas": {"type": "integer", "minimum": 1}}, "required": ["replicas"]
+        "type": "object", "required": ["replicas"],
+        "properties": {"replicas": {"type": "integer", "minimum": 1}, "affinity": {"type": "object"}}
     });
     let facts = facts_with(&[definition(
         json!({"spec": {"valuesSchema": schema, "defaults": {"values": {"replicas": 2}}}}),
     )]);
     assert_eq!(found(json!({}), &facts), [""; 0]);
     assert_eq!(found(json!({"values": {"replicas": 3}}), &facts), [""; 0]);
+    let mut dropped = addon_json(json!({}));
+    dropped["spec"]["values"] = json!({"replicas": 2, "affinity": null});
+    let dropped = serde_json::from_value(dropped).expect("addon");
+    assert_eq!(on_create(check, &dropped, &facts), [""; 0], "helm drops a null before the chart sees it");
     assert_eq!(
         found(json!({"values": {"replicas": 0}}), &facts),
         [

@@ -34,7 +34,8 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, definition: &AddonDefinition, 
         );
         return findings.add(Finding::deny(Fault::Invalid, VALUES, "spec.values", message).resting_on(key));
     };
-    let values = Value::Object(case.object.spec.values(Some(definition)).0);
+    let mut values = Value::Object(case.object.spec.values(Some(definition)).0);
+    drop_nulls(&mut values);
     for error in validator.iter_errors(&values).take(MOST_ERRORS) {
         let path = error.instance_path().as_str().replace('/', ".");
         let message = excerpt_line(&error.to_string());
@@ -47,6 +48,14 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, definition: &AddonDefinition, 
             )
             .resting_on(key.clone()),
         );
+    }
+}
+
+/// Helm takes `null` for "not this key", so the chart never sees it and no schema should.
+fn drop_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(drop_nulls);
     }
 }
 
