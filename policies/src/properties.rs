@@ -158,10 +158,10 @@ proptest! {
         let written: Vec<&str> = completed["metadata"]["annotations"]["butler.butlerlabs.dev/filled-in"]
             .as_str().unwrap_or_default().split(',').collect();
         for denial in verdict.denials() {
-            let depends_on_the_platform =
-                denial.rule == "tenancy-mode" || denial.rule == "environment" || denial.rule == "provider-access";
-            prop_assert!(depends_on_the_platform || !written.contains(&&*denial.path) || denial.path == "spec.networking.serviceCIDR",
-                "{denial:?} in {completed}");
+            // Where a team, an environment or a provider is missing, no default can be right; and a range that is filled in
+            // can be too small, or of the wrong family, for what the user wrote beside it.
+            let beyond_defaults = ["tenancy-mode", "environment", "provider-access", "network"].contains(&denial.rule);
+            prop_assert!(beyond_defaults || !written.contains(&&*denial.path), "{denial:?} in {completed}");
         }
     }
 

@@ -13,12 +13,13 @@ use std::sync::Arc;
 const PARTS: usize = 64;
 
 type Part<K, V> = HashMap<Arc<K>, V>;
+type Parts<K, V> = Vec<Option<Arc<Part<K, V>>>>;
 
 /// A map that is cheap to copy and cheap to change after it was copied.
 #[derive(Debug)]
 pub struct SharedMap<K: ?Sized, V> {
     /// No list at all while the map is empty: most teams have few clusters, and an index has one map per team.
-    parts: Option<Arc<Vec<Option<Arc<Part<K, V>>>>>>,
+    parts: Option<Arc<Parts<K, V>>>,
     hasher: RandomState,
     len: usize,
 }

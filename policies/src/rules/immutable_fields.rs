@@ -6,7 +6,6 @@
 //! effect anyway.
 
 use butler_api::excerpt::excerpt;
-use butler_api::operating_system::OsType;
 use butler_api::reference::NsRef;
 use butler_api::{TenantCluster, TenantClusterSpec};
 
@@ -29,7 +28,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     };
     let os = |spec: &TenantClusterSpec| {
         let os = spec.workers.as_ref().and_then(|workers| workers.machine_template.os.r#type);
-        Some(os.unwrap_or(OsType::default()).as_str().to_owned())
+        Some(os.unwrap_or_default().as_str().to_owned())
     };
     let rows: [(&'static str, Option<String>, Option<String>, &str); 6] = [
         ("spec.teamRef", team(old), team(new), "create a cluster for the other team and move the workload"),

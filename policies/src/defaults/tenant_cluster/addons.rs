@@ -27,14 +27,15 @@ pub(super) fn fill(
         let near = team.map(|team| team.spec.cluster_defaults(environment)).unwrap_or_default();
         let far = filler.config.map(|config| config.cluster_defaults.clone()).unwrap_or_default();
         for name in near.over(&far).default_addons {
+            let is_taken = |block| {
+                !is_free(&filler.spec.addons, block) || blocks.iter().any(|(taken, _, _)| *taken == block)
+            };
             match block_of(&name) {
-                Some((block, name, provider)) if is_free(&filler.spec.addons, block) => {
-                    if !blocks.iter().any(|(taken, _, _)| *taken == block) {
-                        if let Some((path, provider)) = provider {
-                            filler.fills.add(path, provider);
-                        }
-                        blocks.push((block, name, None));
+                Some((block, name, provider)) if !is_taken(block) => {
+                    if let Some((path, provider)) = provider {
+                        filler.fills.add(path, provider);
                     }
+                    blocks.push((block, name, None));
                 }
                 Some(_) => {}
                 None if filler.facts.definition(&name).found().is_some() => more.push(name),
