@@ -1,10 +1,11 @@
 //! A TenantAddon installs one chart once, into a cluster that exists.
 //!
 //! Fields: `spec.addon` xor `spec.helm`; `spec.clusterRef` (exists, not on its way out, does not change); `spec.addon` (in the
-//! catalogue, allowed to the team, not a platform addon that Butler installs itself); `spec.version` (offered, and required
+//! catalogue, allowed to the team; one that the platform installs itself is for its administrators); `spec.version` (offered, and required
 //! for an own chart); `spec.helm.repository` (what the ButlerConfig's `chartSources` allows); `spec.dependsOn` (TenantAddons
 //! of the same cluster, without cycles); `spec.values` (valid against the definition's `valuesSchema`). No two TenantAddons of
-//! a cluster may be the same Helm release: they would undo each other for ever. One that others depend on cannot be deleted.
+//! a cluster may be the same Helm release: they would undo each other for ever. One that others, or the platform, depend on
+//! cannot be deleted.
 
 mod dependencies;
 mod values;
@@ -19,7 +20,7 @@ use butler_api::wire::given;
 use butler_api::{AddonDefinition, TenantAddon, TenantCluster};
 
 use super::addons::not_allowed;
-use super::{Case, listed, name_of};
+use super::{Case, Moment, listed, name_of};
 use crate::facts::{FactKey, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -132,12 +133,13 @@ fn check_catalogue(
         Lookup::Unknown => return findings.unknown("spec.addon", FactKey::Definition(name.to_owned())),
     };
     let key = || FactKey::Definition(name.to_owned());
-    if definition.spec.platform() {
+    if definition.spec.platform() && !case.caller_is_administrator() {
         let message = format!(
             "`{name}` is an addon that the platform installs itself; set it in `spec.addons` of the TenantCluster instead"
         );
-        findings
-            .add(Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "spec.addon", message).resting_on(key()));
+        let finding =
+            Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "spec.addon", message).resting_on(key());
+        findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
     }
     let chart = &definition.spec.chart;
     if let Some(version) = given(&case.object.spec.version).filter(|version| !chart.offers(version)) {
@@ -262,7 +264,17 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         .filter(|other| other.spec.depends_on.iter().any(|on| on.name == *review.name))
         .collect();
     dependents.sort_by_key(|other| name_of(&other.metadata));
-    if dependents.is_empty() || cluster_goes {
+    if cluster_goes {
+        return;
+    }
+    let definition = addon.spec.addon().and_then(|name| facts.definition(name).found());
+    let case = Case { object: addon, moment: Moment::Standing, caller: Some(&review.caller), facts };
+    if definition.is_some_and(|it| it.spec.platform()) && !case.caller_is_administrator() {
+        let message = "the platform depends on this addon; only its administrators may remove it";
+        let finding = Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "metadata.name", message);
+        findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+    }
+    if dependents.is_empty() {
         return;
     }
     let names = listed(dependents.iter().map(|other| name_of(&other.metadata)));

@@ -93,6 +93,7 @@ fn the_catalogue_decides_on_versions_and_platform_addons() {
           instead"
         ]
     );
+    assert_eq!(on_create_by(&master(), check, &addon(json!({})), &facts), [""; 0]);
     let facts = facts_with(&[team(json!({"spec": {"resourceLimits": {"deniedAddons": ["argocd"]}}}))]);
     assert_eq!(
         found(json!({}), &facts),
@@ -224,4 +225,18 @@ fn an_addon_that_others_depend_on_stays() {
     assert!(crate::judge(&review, &facts()).allows());
     let leaving = cluster_json(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));
     assert!(crate::judge(&review, &facts_with(&[dependent, leaving])).allows());
+}
+
+#[test]
+fn an_addon_that_the_platform_depends_on_is_removed_by_administrators_only() {
+    let facts = facts_with(&[definition(json!({"spec": {"platform": true}}))]);
+    let body = review_body("DELETE", "tenantaddons", &Value::Null, &addon_json(json!({})), "ana@example.org");
+    let verdict = crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts);
+    assert_eq!(
+        verdict.message(),
+        "metadata.name: the platform depends on this addon; only its administrators may remove it"
+    );
+    assert_eq!((verdict.code(), verdict.reason()), (403, "Forbidden"));
+    let body = body.replace("system:authenticated", "system:masters");
+    assert!(crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts).allows());
 }
