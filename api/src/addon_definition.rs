@@ -56,18 +56,22 @@ pub struct AddonDefinitionSpec {
     /// The Helm chart.
     pub chart: AddonChart,
     /// What an installation uses where it says nothing.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub defaults: AddonDefaults,
     /// Whether the platform itself depends on the addon, so that tenants cannot remove it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("default" = false))]
     pub platform: Option<bool>,
+    /// JSON Schema (draft 2020-12) that the values of an installation must satisfy, after they were laid over
+    /// `defaults.values`. References may only point inside the schema. Left out, any values are accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values_schema: Option<HelmValues>,
     /// Where the addon goes in a GitOps repository. Left out, it is `infrastructure` for platform addons,
     /// else `apps`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<AddonTier>,
     /// AddonDefinitions that must be installed in the same cluster first, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<String>,
     /// Who looks after this entry.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,7 +128,7 @@ pub struct AddonChart {
     /// Version to install when the user does not say.
     pub default_version: String,
     /// Versions that users may choose. Left out or empty, any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub available_versions: Vec<String>,
 }
 

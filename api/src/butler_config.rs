@@ -1,12 +1,14 @@
 //! ButlerConfig: the settings of the whole platform.
 
 pub mod addon_versions;
+pub mod chart_sources;
 pub mod git_provider;
 pub mod image_factory;
 pub mod multi_tenancy;
 pub mod observability;
 pub mod reporting;
 pub mod status;
+pub mod supported_kubernetes;
 pub mod team_limits;
 
 use kube::CustomResource;
@@ -14,16 +16,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::addon_versions::AddonVersions;
+pub use self::chart_sources::ChartSources;
 pub use self::git_provider::{GitProvider, GitProviderType};
 pub use self::image_factory::ImageFactory;
 pub use self::multi_tenancy::{MultiTenancy, MultiTenancyMode};
 pub use self::observability::Observability;
 pub use self::reporting::{Audit, Notifications};
 pub use self::status::ButlerConfigStatus;
+pub use self::supported_kubernetes::SupportedKubernetes;
 pub use self::team_limits::TeamLimits;
 use crate::control_plane_resources::ControlPlaneResources;
 use crate::exposure::ControlPlaneExposure;
 use crate::reference::LocalRef;
+use crate::team::ClusterDefaults;
 use crate::wire::{given, is_default};
 
 /// The name of the one ButlerConfig that counts.
@@ -56,7 +61,7 @@ pub const CONFIG_NAME: &str = "butler";
 #[serde(rename_all = "camelCase")]
 pub struct ButlerConfigSpec {
     /// Whether clusters need a team.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub multi_tenancy: MultiTenancy,
     /// Namespace of clusters without a team.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,21 +74,32 @@ pub struct ButlerConfigSpec {
     /// exist.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_team_limits: Option<TeamLimits>,
+    /// Values for what a new cluster leaves out, where neither its environment nor its team has one.
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
+    pub cluster_defaults: ClusterDefaults,
+    /// Kubernetes releases that clusters may use, if the hosted control plane of this platform runs others than
+    /// Butler expects.
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
+    pub supported_kubernetes: SupportedKubernetes,
+    /// Helm repositories that TenantAddons may take charts of their own from. Left out, any repository that is
+    /// reached by `https://` or `oci://`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart_sources: Option<ChartSources>,
     /// Chart versions of the addons that every cluster gets, for clusters that do not name one. Left out,
     /// they are the versions that this release of Butler was tested with.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub default_addon_versions: AddonVersions,
     /// Where the platform's Git repositories are hosted. Left out, Butler creates none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub git_provider: Option<GitProvider>,
     /// How tenant API servers are reached, for clusters that do not choose themselves.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub control_plane_exposure: ControlPlaneExposure,
     /// Where logs, metrics and traces go, and what is collected.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub observability: Observability,
     /// Requests and limits of control planes that do not set their own. Left out, they have none.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub default_control_plane_resources: ControlPlaneResources,
     /// Image Factory that builds images of worker machines. Left out, images must already be at the provider.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +108,7 @@ pub struct ButlerConfigSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ssh_authorized_key: Option<String>,
     /// Time servers of workers for which neither their cluster nor their provider names any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub default_time_servers: Vec<String>,
     /// The log of who changed what.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -36,10 +36,14 @@ pub struct ClusterCreationPolicySpec {
     /// For whom the policy counts: exactly one of `platformWide`, `team` and `teamAndEnvironment`.
     pub scope: PolicyScope,
     /// Providers that the policy counts for. Left out or empty, all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub target_providers: Vec<ProviderKind>,
     /// What the policy settles, by option: `image`, `network`, `cluster` or `storageContainer`.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "crate::wire::or_default",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     pub options: BTreeMap<String, OptionPolicy>,
 }
 
@@ -103,7 +107,7 @@ pub struct OptionPolicy {
     /// How strictly the option is settled.
     pub mode: OptionMode,
     /// Values that the option may have: one for `pin`, at least one for `allowList` and `recommended`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
     /// Value of clusters that do not choose, for `default`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -137,7 +141,7 @@ pub struct ClusterCreationPolicyStatus {
     #[schemars(schema_with = "crate::schema::conditions")]
     pub conditions: Vec<Condition>,
     /// What the policy refers to that no longer exists.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub stale_references: Vec<String>,
 }
 

@@ -4,7 +4,7 @@
 const LONGEST: usize = 64;
 
 /// The user's text as a message may quote it: control characters made visible, cut after 64 characters.
-pub(crate) fn excerpt(text: &str) -> String {
+pub fn excerpt(text: &str) -> String {
     let mut shown = String::new();
     for character in text.chars().take(LONGEST) {
         if character.is_control() {

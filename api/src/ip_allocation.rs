@@ -116,7 +116,7 @@ pub struct IPAllocationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end_address: Option<String>,
     /// Every single address.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<String>,
     /// How many addresses are held.
     #[serde(skip_serializing_if = "Option::is_none")]

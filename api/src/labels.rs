@@ -47,6 +47,11 @@ pub mod annotations {
     pub const CREATOR_EMAIL: &str = "butler.butlerlabs.dev/creator-email";
     /// E-mail address of the person a TenantCluster belongs to, copied from [`CREATOR_EMAIL`].
     pub const OWNER: &str = "butler.butlerlabs.dev/owner";
+    /// Fields of a TenantCluster that Butler filled in because the user left them out, as paths joined by commas.
+    pub const FILLED_IN: &str = "butler.butlerlabs.dev/filled-in";
+    /// AddonDefinitions that a new TenantCluster gets from the defaults of its team and for which its spec has no
+    /// block, joined by commas.
+    pub const DEFAULT_ADDONS: &str = "butler.butlerlabs.dev/default-addons";
     /// With the value `true`, lets an update change the environment label.
     pub const MIGRATION_OPERATION: &str = "butler.butlerlabs.dev/migration-operation";
     /// Asks for an SSH session into a workspace.

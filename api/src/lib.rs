@@ -37,9 +37,11 @@ pub mod version;
 // How the kinds are told to an API server.
 pub mod crd;
 
-mod excerpt;
+// How text of a user is read and quoted.
+pub mod excerpt;
+pub mod wire;
+
 mod schema;
-mod wire;
 
 pub use addon_definition::{AddonDefinition, AddonDefinitionSpec};
 pub use butler_config::{ButlerConfig, ButlerConfigSpec, ButlerConfigStatus};

@@ -48,10 +48,10 @@ pub struct NetworkPoolSpec {
     pub cidr: String,
     /// Parts of the range that no cluster may have, such as those of routers.
     #[schemars(length(max = MAX_CHECKED_ITEMS))]
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub reserved: Vec<ReservedRange>,
     /// Parts of the range that clusters may have. Left out, everything that is not reserved.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub tenant_allocation: TenantAllocation,
 }
 
@@ -71,7 +71,7 @@ pub struct ReservedRange {
 pub struct TenantAllocation {
     /// Parts that clusters may have, at most 16, in ascending order. Left out, they begin at `start` and stop
     /// at `end`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub ranges: Vec<IpRange>,
     /// First address that clusters may have. The older way to give a single range; `ranges` is preferred and
@@ -85,7 +85,7 @@ pub struct TenantAllocation {
     #[schemars(extend("maxLength" = IP_LENGTH, "x-kubernetes-validations" = is_ip_or_empty()))]
     pub end: Option<String>,
     /// How many addresses a cluster gets that does not say.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub defaults: AllocationDefaults,
 }
 
@@ -178,7 +178,7 @@ pub struct NetworkPoolStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
     /// Addresses that the platform's own machines and Services use, by address.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = MAX_CHECKED_ITEMS),
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["ip"])
@@ -197,7 +197,7 @@ pub struct NetworkPoolStatus {
     #[serde(rename = "unmanagedScopeIPs", skip_serializing_if = "Option::is_none")]
     pub unmanaged_scope_ips: Option<i32>,
     /// Parts of the range that are neither reserved nor for clusters.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub unmanaged_ranges: Vec<AddressSpan>,
 }
 

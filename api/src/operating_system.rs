@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::provider_config::ProviderKind;
 use crate::version::KubernetesVersion;
 
 /// The operating system of worker machines.
@@ -130,6 +131,20 @@ const KAIROS: OperatingSystem = OperatingSystem {
     default_version: "v4.2.0",
     maturity: Maturity::EndToEndPending,
 };
+
+impl ProviderKind {
+    /// The operating systems that machines of the provider can boot, the preferred one first. Bottlerocket is published
+    /// for neither Proxmox nor Azure nor Google Cloud; containers of `local` are joined by kubeadm, which is how Rocky
+    /// machines join.
+    pub const fn operating_systems(self) -> &'static [OsType] {
+        use OsType::{Bottlerocket, Flatcar, Kairos, Rocky, Talos};
+        match self {
+            Self::Harvester | Self::Nutanix | Self::Aws => &[Talos, Rocky, Flatcar, Bottlerocket, Kairos],
+            Self::Proxmox | Self::Azure | Self::Gcp => &[Talos, Rocky, Flatcar, Kairos],
+            Self::Local => &[Rocky],
+        }
+    }
+}
 
 impl OsType {
     /// All of them, the default first.

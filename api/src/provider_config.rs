@@ -80,13 +80,13 @@ pub struct ProviderConfigSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub local: Option<Local>,
     /// Who may use the provider.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub scope: ProviderScope,
     /// Where machines and load balancers get their addresses from.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub network: ProviderNetwork,
     /// What each team may use of the provider. Left out, there is no limit.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub limits: ProviderLimits,
 }
 

@@ -59,7 +59,7 @@ pub struct TeamSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// Who is in the team.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub access: TeamAccess,
     /// What all clusters of the team may use together. A limit that is left out comes from the platform's
     /// `defaultTeamLimits`; without one there is no limit. Only platform administrators may change this
@@ -71,11 +71,11 @@ pub struct TeamSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config_ref: Option<LocalRef>,
     /// Values for what a new cluster leaves out.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub cluster_defaults: ClusterDefaults,
     /// Stages such as `dev` and `prod` with limits of their own. Once a team has environments, each of its
     /// clusters must name one in the label `butler.butlerlabs.dev/environment`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub environments: Vec<Environment>,
 }

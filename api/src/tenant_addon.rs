@@ -56,7 +56,7 @@ pub struct TenantAddonSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub values: Option<HelmValues>,
     /// TenantAddons of the same cluster that must be installed first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub depends_on: Vec<LocalRef>,
 }
 

@@ -31,8 +31,8 @@ use crate::reference::{LocalRef, NsRef, ProviderRef};
 use crate::team::TeamSpec;
 use crate::wire::{given, is_default};
 
-/// What the cluster should be. Only `kubernetesVersion` and `workers.replicas` are needed, and both are
-/// filled in from the team's defaults where it has some.
+/// What the cluster should be. Everything that is left out is filled in when the cluster is created, from the
+/// defaults of its environment, its team and the platform.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[kube(
     group = "butler.butlerlabs.dev",
@@ -73,8 +73,8 @@ use crate::wire::{given, is_default};
 #[serde(rename_all = "camelCase")]
 pub struct TenantClusterSpec {
     /// Kubernetes release of the control plane and the workers, in full, for example `v1.31.4`. Raise it to
-    /// upgrade. Left out, it comes from the defaults of the environment or the team; without such a default
-    /// it is required.
+    /// upgrade. Left out, it comes from the defaults of the environment, the team or the platform, else
+    /// Butler chooses one that is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required, regex(pattern = crate::schema::KUBERNETES_VERSION))]
     pub kubernetes_version: Option<String>,
@@ -87,29 +87,29 @@ pub struct TenantClusterSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_config_ref: Option<ProviderRef>,
     /// The hosted control plane.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub control_plane: ControlPlane,
     /// The worker machines.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required)]
     pub workers: Option<Workers>,
     /// Address ranges of the cluster.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub networking: Networking,
     /// Who looks after the cluster once it runs.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub management_policy: ManagementPolicy,
     /// Addons that Butler installs before it calls the cluster ready. A block that is left out gets the
     /// platform's choice.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub addons: Addons,
     /// Time servers of the workers, in order of preference. Left out, they are the provider's, else the
     /// platform's, else `pool.ntp.org`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub time_servers: Vec<String>,
     /// Settings of the infrastructure provider that this cluster needs different. Only the block of the
     /// provider in use is read.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub infrastructure_override: InfrastructureOverride,
     /// Development workspaces inside the cluster. Left out, there are none.
     #[serde(skip_serializing_if = "Option::is_none")]

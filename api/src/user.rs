@@ -68,7 +68,7 @@ pub struct UserSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub platform_role: Option<PlatformRole>,
     /// Public SSH keys of the person, for workspaces.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub ssh_keys: Vec<SshKey>,
 }
 
@@ -171,13 +171,13 @@ pub struct UserStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_login_attempts: Option<i32>,
     /// Teams that the person is in.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub teams: Vec<TeamMembership>,
     /// When `teams` was last worked out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub teams_resolved_at: Option<Time>,
     /// Groups that the identity provider reported at the last login.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub last_seen_groups: Vec<String>,
     /// The aspects of the person's state: InvitePending, InviteExpired, and Ready, which sums up.
     #[serde(default, deserialize_with = "crate::wire::conditions", skip_serializing_if = "Vec::is_empty")]

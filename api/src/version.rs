@@ -35,6 +35,9 @@ pub enum VersionError {
     /// Not `v` and three numbers.
     #[error("`{0}` is not a Kubernetes version; write `v` and three numbers, such as `v1.30.2`")]
     Shape(String),
+    /// Not `v` and two numbers.
+    #[error("`{0}` is not a Kubernetes minor; write `v` and two numbers, such as `v1.30`")]
+    MinorShape(String),
     /// One of the numbers begins with a needless zero.
     #[error("`{text}` has a number with a leading zero; write `{corrected}`")]
     LeadingZero {
@@ -123,6 +126,16 @@ impl FromStr for KubernetesVersion {
             part.parse().map_err(|_| VersionError::TooLarge { text: excerpt(text), part: excerpt(part) })
         };
         Ok(Self { major: number(major)?, minor: number(minor)?, patch: number(patch)? })
+    }
+}
+
+impl FromStr for KubernetesMinor {
+    type Err = VersionError;
+
+    fn from_str(text: &str) -> Result<Self, VersionError> {
+        // The patch is put there only to read both with the same strictness.
+        let whole: Result<KubernetesVersion, _> = format!("{text}.0").parse();
+        whole.map(KubernetesVersion::minor).map_err(|_| VersionError::MinorShape(excerpt(text)))
     }
 }
 
@@ -235,6 +248,17 @@ mod tests {
             assert_eq!(new.is_minor_downgrade_from(old), back_a_minor, "{old} to {new}");
             assert_eq!(new.skips_minor_from(old), skips, "{old} to {new}");
             assert_eq!(new.is_same_minor(old), distance == Some(0), "{old} to {new}");
+        }
+    }
+
+    #[test]
+    fn a_minor_is_v_and_two_numbers() {
+        assert_eq!("v1.30".parse(), Ok(version("v1.30.2").minor()));
+        for text in ["", "1.30", "v1.30.2", "v1.030", "v1"] {
+            assert_eq!(
+                text.parse::<super::KubernetesMinor>().unwrap_err().to_string(),
+                format!("`{text}` is not a Kubernetes minor; write `v` and two numbers, such as `v1.30`"),
+            );
         }
     }
 

@@ -40,10 +40,20 @@ pub struct Aws {
     #[serde(rename = "vpcID", skip_serializing_if = "Option::is_none")]
     pub vpc_id: Option<String>,
     /// Subnets of the machines. Left out, those of the virtual private cloud.
-    #[serde(rename = "subnetIDs", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "subnetIDs",
+        default,
+        deserialize_with = "crate::wire::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub subnet_ids: Vec<String>,
     /// Security groups of the machines. Left out, the default one.
-    #[serde(rename = "securityGroupIDs", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "securityGroupIDs",
+        default,
+        deserialize_with = "crate::wire::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub security_group_ids: Vec<String>,
 }
 
@@ -81,7 +91,7 @@ pub struct Gcp {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_account: Option<String>,
     /// Network tags of the machines.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
 }
 

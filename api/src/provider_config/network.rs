@@ -14,7 +14,7 @@ pub struct ProviderNetwork {
     #[schemars(extend("default" = NetworkMode::DEFAULT))]
     pub mode: Option<NetworkMode>,
     /// NetworkPools to allocate from, in `butler-system`, each listed once. Mode `ipam` needs at least one.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub pool_refs: Vec<PoolRef>,
     /// Subnet of the machines, as people call it, for example `VLAN 50`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,16 +23,16 @@ pub struct ProviderNetwork {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gateway: Option<String>,
     /// Addresses of the name servers, in order of preference.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub dns_servers: Vec<String>,
     /// Time servers of workers whose cluster does not name any, in order of preference.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub time_servers: Vec<String>,
     /// How many addresses a cluster gets for Services of type LoadBalancer.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub load_balancer: LoadBalancerAddresses,
     /// How many addresses one cluster may hold. Left out, there is no limit.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub quota_per_tenant: AddressQuota,
 }
 

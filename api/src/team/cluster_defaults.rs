@@ -30,7 +30,7 @@ pub struct ClusterDefaults {
     #[schemars(range(min = 10))]
     pub worker_disk_gi: Option<i32>,
     /// AddonDefinitions to install in every new cluster. Those of an environment come on top of the team's.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub default_addons: Vec<String>,
 }
 

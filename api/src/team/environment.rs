@@ -23,10 +23,10 @@ pub struct Environment {
     pub limits: Option<EnvironmentLimits>,
     /// Members of the team who may do more in this environment than in the team. A role here can only be
     /// higher.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub access: TeamAccess,
     /// Values for what a new cluster in this environment leaves out. They beat the team's.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub cluster_defaults: ClusterDefaults,
 }
 

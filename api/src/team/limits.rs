@@ -53,16 +53,16 @@ pub struct ResourceLimits {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_memory_per_node: Option<Quantity>,
     /// Kubernetes releases that clusters may use, for example `v1.31.4`. Left out or empty, any.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub allowed_kubernetes_versions: Vec<String>,
     /// ProviderConfigs that clusters may use, by name. Left out or empty, any that the team can see.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub allowed_providers: Vec<String>,
     /// AddonDefinitions that may be installed, by name. Left out or empty, any that is not denied.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub allowed_addons: Vec<String>,
     /// AddonDefinitions that may not be installed, by name. This beats `allowedAddons`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub denied_addons: Vec<String>,
 }
 

@@ -28,7 +28,12 @@ pub struct ControlPlane {
     pub service_type: Option<ServiceType>,
     /// More names and addresses that the API server's certificate is valid for, for example
     /// `api.orders.example.org`.
-    #[serde(rename = "certSANs", default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "certSANs",
+        default,
+        deserialize_with = "crate::wire::or_default",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub cert_sans: Vec<String>,
     /// Whether nodes wait for a cloud controller to initialise them.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -36,7 +41,7 @@ pub struct ControlPlane {
     pub external_cloud_provider: Option<bool>,
     /// Requests and limits of the control plane's components. A component that is set here replaces the
     /// platform's default for it completely; one that is left out keeps it.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub resources: ControlPlaneResources,
 }
 

@@ -69,7 +69,7 @@ pub struct ObservedState {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub workers: Option<ObservedWorkers>,
     /// The addons, by name.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub addons: Vec<ObservedAddon>,
 }
@@ -82,7 +82,7 @@ pub struct ObservedWorkers {
     /// How many nodes are ready.
     pub ready: i32,
     /// Names of the nodes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
 }
 

@@ -14,13 +14,13 @@ use crate::wire::{given, is_default};
 #[serde(rename_all = "camelCase")]
 pub struct Workers {
     /// How many machines there are, at least 1. `kubectl scale` changes this field. Left out, it comes from
-    /// the defaults of the environment or the team; without such a default it is required.
+    /// the defaults of the environment, the team or the platform, else it is 3.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(required, range(min = 1))]
     pub replicas: Option<i32>,
     /// Shape of every machine. What it leaves out comes from the defaults of the environment or the team,
     /// then of the platform.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub machine_template: MachineTemplate,
 }
 
@@ -42,7 +42,7 @@ pub struct MachineTemplate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_size: Option<Quantity>,
     /// Operating system of the machines.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
     pub os: WorkerOs,
 }
 
@@ -68,7 +68,7 @@ fn is_set(quantity: &&Quantity) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkerOs {
-    /// Which operating system. Left out, it is Talos.
+    /// Which operating system. Left out, it is Talos, or Rocky on the provider `local`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r#type: Option<OsType>,
     /// Version of the operating system, for example `9.5` for Rocky Linux. Left out, it is the newest one

@@ -1,0 +1,199 @@
+//! The objects of a request.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use butler_api::{
+    AddonDefinition, ButlerConfig, ClusterCreationPolicy, NetworkPool, ProviderConfig, Team, TenantAddon,
+    TenantCluster,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::Change;
+use super::envelope::{Operation, Request, ReviewError};
+
+/// What could be read of a change.
+pub(super) enum Decoded<T> {
+    Change(Box<Change<T>>),
+    Untouched,
+    UnreadableDelete,
+}
+
+/// An object with its spec not read yet.
+#[derive(Deserialize)]
+struct Outer<'a> {
+    #[serde(default)]
+    metadata: Option<Meta>,
+    #[serde(borrow)]
+    spec: Option<&'a RawValue>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+/// The part of the metadata that anybody looks at. The list of field managers, often half of an object, is skipped.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: Option<String>,
+    generate_name: Option<String>,
+    namespace: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
+    finalizers: Option<Vec<String>>,
+    creation_timestamp: Option<Time>,
+    deletion_timestamp: Option<Time>,
+}
+
+impl From<Meta> for ObjectMeta {
+    fn from(meta: Meta) -> Self {
+        Self {
+            name: meta.name,
+            generate_name: meta.generate_name,
+            namespace: meta.namespace,
+            uid: meta.uid,
+            resource_version: meta.resource_version,
+            generation: meta.generation,
+            labels: meta.labels,
+            annotations: meta.annotations,
+            finalizers: meta.finalizers,
+            creation_timestamp: meta.creation_timestamp,
+            deletion_timestamp: meta.deletion_timestamp,
+            ..Self::default()
+        }
+    }
+}
+
+/// A kind whose objects are judged.
+pub(super) trait Judged: Sized {
+    type Spec: DeserializeOwned;
+    type Status: DeserializeOwned;
+    /// The spec of an object that has none, if all of it may be left out.
+    fn empty() -> Option<Self::Spec>;
+    fn assemble(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
+}
+
+macro_rules! judged {
+    ($kind:ident, $spec:ident, $status:ident, $empty:expr) => {
+        impl Judged for $kind {
+            type Spec = butler_api::$spec;
+            type Status = butler_api::$status;
+            fn empty() -> Option<Self::Spec> {
+                $empty
+            }
+            fn assemble(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self {
+                Self { metadata, spec, status }
+            }
+        }
+    };
+}
+
+judged!(TenantCluster, TenantClusterSpec, TenantClusterStatus, Some(Default::default()));
+judged!(TenantAddon, TenantAddonSpec, TenantAddonStatus, None);
+judged!(Team, TeamSpec, TeamStatus, Some(Default::default()));
+judged!(ButlerConfig, ButlerConfigSpec, ButlerConfigStatus, Some(Default::default()));
+judged!(ProviderConfig, ProviderConfigSpec, ProviderConfigStatus, None);
+judged!(NetworkPool, NetworkPoolSpec, NetworkPoolStatus, None);
+judged!(ClusterCreationPolicy, ClusterCreationPolicySpec, ClusterCreationPolicyStatus, None);
+
+impl Judged for AddonDefinition {
+    type Spec = butler_api::AddonDefinitionSpec;
+    type Status = serde::de::IgnoredAny;
+    fn empty() -> Option<Self::Spec> {
+        None
+    }
+    fn assemble(metadata: ObjectMeta, spec: Self::Spec, _: Option<Self::Status>) -> Self {
+        Self { metadata, spec }
+    }
+}
+
+pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
+    let missing = |which: &str| ReviewError::malformed(format!("the request has no `{which}`"));
+    let (object, old_object) = (request.object, request.old_object);
+    Ok(match request.operation {
+        Operation::Connect => Decoded::Untouched,
+        Operation::Create => {
+            let object = outer(object.ok_or_else(|| missing("object"))?, "object")?;
+            Decoded::Change(Box::new(Change::Create(inner(object, "object")?)))
+        }
+        Operation::Delete => {
+            let old = old_object.map(|old| outer(old, "oldObject").and_then(|old| inner(old, "oldObject")));
+            match old {
+                Some(Ok(old)) => Decoded::Change(Box::new(Change::Delete(old))),
+                Some(Err(_)) | None => Decoded::UnreadableDelete,
+            }
+        }
+        Operation::Update => {
+            let new = outer(object.ok_or_else(|| missing("object"))?, "object")?;
+            let old = outer(old_object.ok_or_else(|| missing("oldObject"))?, "oldObject")?;
+            // An object on its way out, or one of which only metadata changes, must be able to pass even if its spec
+            // makes no sense to anybody any more: otherwise its finalizers could never be removed.
+            let leaving = new.metadata.as_ref().is_some_and(|meta| meta.deletion_timestamp.is_some());
+            let same_spec = old.spec.map(RawValue::get) == new.spec.map(RawValue::get);
+            match (inner(old, "oldObject"), inner(new, "object")) {
+                (Ok(old), Ok(new)) => Decoded::Change(Box::new(Change::Update { old, new })),
+                (_, _) if leaving || same_spec => Decoded::Untouched,
+                // What was there made no sense, what is to be does: a repair, with nothing to compare it with.
+                (Err(_), Ok(new)) => Decoded::Change(Box::new(Change::Create(new))),
+                (_, Err(error)) => return Err(error),
+            }
+        }
+    })
+}
+
+fn outer<'a>(object: &'a RawValue, which: &str) -> Result<Outer<'a>, ReviewError> {
+    serde_json::from_str(object.get())
+        .map_err(|error| ReviewError::object(format!("the `{which}` of the request cannot be read: {error}")))
+}
+
+fn inner<T: Judged>(object: Outer<'_>, which: &str) -> Result<T, ReviewError> {
+    let spec = match object.spec.map(RawValue::get) {
+        None | Some("null") => {
+            T::empty().ok_or_else(|| ReviewError::object(format!("the `{which}` has no `spec`")))?
+        }
+        Some(text) => serde_json::from_str(text).map_err(|error| {
+            ReviewError::object(format!("the `spec` of the `{which}` cannot be read: {error}"))
+        })?,
+    };
+    // Status is Butler's own; one that cannot be read says nothing.
+    let status = object.status.and_then(|status| serde_json::from_str(status.get()).ok());
+    Ok(T::assemble(object.metadata.unwrap_or_default().into(), spec, status))
+}
+
+/// The number of workers in an autoscaling/v1 Scale.
+pub(super) fn replicas_in(object: Option<&RawValue>) -> Result<Option<i32>, ReviewError> {
+    #[derive(Deserialize)]
+    struct Scale {
+        spec: Option<Spec>,
+    }
+    #[derive(Deserialize)]
+    struct Spec {
+        replicas: Option<i32>,
+    }
+    let Some(object) = object else { return Ok(None) };
+    let scale: Scale = serde_json::from_str(object.get())
+        .map_err(|error| ReviewError::object(format!("the scale of the request cannot be read: {error}")))?;
+    // A client written in Go leaves a zero out.
+    Ok(Some(scale.spec.and_then(|spec| spec.replicas).unwrap_or(0)))
+}
+
+/// The name of an object whose request does not repeat it, as is so for creations.
+pub(super) fn name_in(object: Option<&RawValue>) -> Cow<'_, str> {
+    #[derive(Deserialize)]
+    struct Named<'a> {
+        #[serde(borrow)]
+        metadata: Option<Name<'a>>,
+    }
+    #[derive(Deserialize)]
+    struct Name<'a> {
+        #[serde(borrow)]
+        name: Option<Cow<'a, str>>,
+    }
+    let named: Option<Named<'_>> = object.and_then(|object| serde_json::from_str(object.get()).ok());
+    named.and_then(|named| named.metadata).and_then(|meta| meta.name).unwrap_or_default()
+}

@@ -1,0 +1,159 @@
+//! An entry of the catalogue can be installed, and does not vanish while it is.
+//!
+//! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.dependsOn` (entries that exist, no cycle),
+//! `spec.valuesSchema` (a JSON Schema that compiles, at most 128 KiB). In use, it cannot be deleted.
+
+use butler_api::AddonDefinition;
+use butler_api::butler_config::ChartSources;
+use butler_api::excerpt::excerpt;
+use butler_api::reference::NsRef;
+
+use super::tenant_addon::compiled;
+use super::{Case, listed, name_of};
+use crate::facts::{FactKey, Facts};
+use crate::finding::{Fault, Finding, Findings};
+use crate::review::Review;
+
+/// The chart cannot be found like this.
+const CHART: &str = "Chart";
+/// The schema is none.
+const SCHEMA: &str = "Schema";
+/// An entry that is needed first does not exist, or needs this one.
+const DEPENDENCY: &str = "Dependency";
+/// It is installed in clusters.
+const IN_USE: &str = "InUse";
+
+pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
+    let spec = &case.object.spec;
+    let repository = &spec.chart.repository;
+    if !ChartSources::is_repository(repository) && !repository.starts_with("http://") {
+        let message = format!(
+            "`{}` is no repository; write an address such as `https://charts.example.org`",
+            excerpt(repository)
+        );
+        findings.invalid(CHART, "spec.chart.repository", message);
+    }
+    if spec.chart.default_version.is_empty() {
+        let message = "is empty; write the version to install when the user does not say";
+        findings.add(Finding::deny(Fault::Required, CHART, "spec.chart.defaultVersion", message));
+    }
+    let own = name_of(&case.object.metadata);
+    for (place, name) in spec.depends_on.iter().enumerate() {
+        let path = format!("spec.dependsOn[{place}]");
+        if name == own {
+            findings.invalid(
+                DEPENDENCY,
+                path,
+                format!("`{}` would wait for itself; remove it", excerpt(name)),
+            );
+        } else if let Some(other) = case.facts.definition(name).found() {
+            if other.spec.depends_on.iter().any(|back| back == own) {
+                let message =
+                    format!("`{}` waits for this addon already; remove one of the two", excerpt(name));
+                findings.add(
+                    Finding::deny(Fault::Invalid, DEPENDENCY, path, message)
+                        .resting_on(FactKey::Definition(name.clone())),
+                );
+            }
+        } else {
+            let message =
+                format!("the catalogue has no addon `{}`; create it first, or remove it here", excerpt(name));
+            findings.add(
+                Finding::deny(Fault::NotFound, DEPENDENCY, path, message)
+                    .resting_on(FactKey::Definition(name.clone())),
+            );
+        }
+    }
+    if let Some(Err(error)) = spec.values_schema.as_ref().map(compiled) {
+        findings.invalid(
+            SCHEMA,
+            "spec.valuesSchema",
+            format!("is not a JSON Schema that can be used: {error}"),
+        );
+    }
+}
+
+/// Keeps an entry from being deleted while it is installed: its releases could not be uninstalled any more.
+pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
+    let mut addons: Vec<NsRef> = facts
+        .addons_of_definition(&review.name)
+        .map(|addon| NsRef {
+            name: name_of(&addon.metadata).to_owned(),
+            namespace: addon.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    addons.sort();
+    if addons.is_empty() {
+        return;
+    }
+    let names: Vec<String> = addons.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    let message =
+        format!("TenantAddons install it ({}); delete them first", listed(names.iter().map(String::as_str)));
+    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+    findings.add(addons.into_iter().map(FactKey::Addon).fold(finding, Finding::resting_on));
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::fixtures::*;
+    use crate::review::Review;
+
+    #[test]
+    fn each_way_to_be_wrong() {
+        let table: [(Value, &[&str]); 7] = [
+            (json!({}), &[]),
+            (json!({"valuesSchema": {"type": "object"}}), &[]),
+            (
+                json!({"chart": {"repository": "ftp://charts"}}),
+                &[
+                    "spec.chart.repository: `ftp://charts` is no repository; write an address such as `https://charts.example.org`",
+                ],
+            ),
+            (
+                json!({"chart": {"defaultVersion": ""}}),
+                &[
+                    "spec.chart.defaultVersion: is empty; write the version to install when the user does not say",
+                ],
+            ),
+            (
+                json!({"dependsOn": ["argocd"]}),
+                &["spec.dependsOn[0]: `argocd` would wait for itself; remove it"],
+            ),
+            (
+                json!({"dependsOn": ["gone"]}),
+                &["spec.dependsOn[0]: the catalogue has no addon `gone`; create it first, or remove it here"],
+            ),
+            (
+                json!({"valuesSchema": {"type": 7}}),
+                &[
+                    "spec.valuesSchema: is not a JSON Schema that can be used: 7 is not valid under any of the schemas listed in \
+                   the 'anyOf' keyword",
+                ],
+            ),
+        ];
+        for (spec, expected) in table {
+            let object = typed_definition(json!({"spec": spec}));
+            assert_eq!(on_create(check, &object, &facts()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn installed_it_stays() {
+        let body = review_body(
+            "DELETE",
+            "addondefinitions",
+            &Value::Null,
+            &definition(json!({})),
+            "ana@example.org",
+        );
+        let review = Review::parse(body.as_bytes()).expect("review");
+        assert!(crate::judge(&review, &facts()).allows());
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[addon_json(json!({}))])).message(),
+            "metadata.name: TenantAddons install it (`payments/orders-argocd`); delete them first"
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! The platform's settings are one object, named `butler`, that can be read.
+//!
+//! Fields: `metadata.name`; `spec.defaultNamespace` (not one of Kubernetes' own); `spec.controlPlaneExposure` (Ingress and
+//! Gateway need `hostname`, Gateway also `gatewayRef` as `namespace/name`); `spec.supportedKubernetes` (minors, in order);
+//! `spec.defaultTeamLimits` (amounts); `spec.clusterDefaults`; `spec.chartSources`. Deleting it, or repairing it, always works.
+//! A `defaultProviderConfigRef` that does not exist yet is a warning: a platform is set up in some order.
+
+use butler_api::ButlerConfig;
+use butler_api::butler_config::{CONFIG_NAME, ChartSources};
+use butler_api::excerpt::excerpt;
+use butler_api::exposure::ExposureMode;
+use butler_api::names::dns_label;
+
+use super::{Case, name_of};
+use crate::facts::Lookup;
+use crate::finding::{Fault, Finding, Findings};
+
+/// There is only one, of another name.
+const NAME: &str = "Name";
+/// The namespace cannot be the clusters'.
+const NAMESPACE: &str = "Namespace";
+/// The way of exposure lacks something.
+const EXPOSURE: &str = "Exposure";
+/// The minors make no sense.
+const KUBERNETES: &str = "Kubernetes";
+/// A limit makes no sense.
+const LIMIT: &str = "Limit";
+/// The address is no repository.
+const CHART_SOURCE: &str = "ChartSource";
+/// The default provider does not exist.
+const PROVIDER_NOT_FOUND: &str = "ProviderNotFound";
+
+pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
+    let (spec, name) = (&case.object.spec, name_of(&case.object.metadata));
+    if name != CONFIG_NAME {
+        let message = format!(
+            "the platform reads only the ButlerConfig `{CONFIG_NAME}`, not `{}`; use that name",
+            excerpt(name)
+        );
+        findings.invalid(NAME, "metadata.name", message);
+    }
+    let namespace = spec.default_namespace();
+    if let Err(error) = dns_label(namespace) {
+        findings.invalid(NAMESPACE, "spec.defaultNamespace", error.to_string());
+    } else if namespace == "default" || namespace.starts_with("kube-") {
+        let message =
+            format!("`{namespace}` belongs to Kubernetes; choose another, for example `butler-tenants`");
+        findings.invalid(NAMESPACE, "spec.defaultNamespace", message);
+    }
+    let exposure = &spec.control_plane_exposure;
+    if exposure.mode() != ExposureMode::LoadBalancer && exposure.hostname().is_none() {
+        let message = format!(
+            "mode `{:?}` tells clusters apart by host name; set one, for example `*.k8s.example.org`",
+            exposure.mode()
+        );
+        findings.add(Finding::deny(Fault::Required, EXPOSURE, "spec.controlPlaneExposure.hostname", message));
+    }
+    let broken =
+        |(namespace, name): (&str, &str)| namespace.is_empty() || name.is_empty() || name.contains('/');
+    if exposure.mode() == ExposureMode::Gateway && exposure.gateway().is_none_or(broken) {
+        let message = "mode `Gateway` needs the shared Gateway; write it as `namespace/name`";
+        findings.add(Finding::deny(
+            Fault::Required,
+            EXPOSURE,
+            "spec.controlPlaneExposure.gatewayRef",
+            message,
+        ));
+    }
+    let supported = &spec.supported_kubernetes;
+    for (path, bound) in [
+        ("spec.supportedKubernetes.lowest", supported.lowest()),
+        ("spec.supportedKubernetes.highest", supported.highest()),
+    ] {
+        if let Some(Err(error)) = bound {
+            findings.invalid(KUBERNETES, path, error.to_string());
+        }
+    }
+    let range = supported.range();
+    if let Some(lowest) = range.lowest.filter(|lowest| *lowest > range.highest) {
+        let message = format!(
+            "`{lowest}` is above the newest minor, `{}`, so no cluster could be made; lower it",
+            range.highest
+        );
+        findings.invalid(KUBERNETES, "spec.supportedKubernetes.lowest", message);
+    }
+    check_limits(case.object, findings);
+    super::team::check_defaults("spec.clusterDefaults", &spec.cluster_defaults, findings);
+    for (place, address) in
+        spec.chart_sources.iter().flat_map(|sources| &sources.allowed_repositories).enumerate()
+    {
+        if !ChartSources::is_repository(address.strip_suffix("/*").unwrap_or(address)) {
+            let message = format!(
+                "`{}` is no repository; write an address that begins with `https://` or `oci://`",
+                excerpt(address)
+            );
+            findings.invalid(
+                CHART_SOURCE,
+                format!("spec.chartSources.allowedRepositories[{place}]"),
+                message,
+            );
+        }
+    }
+    if let Some(provider) = &spec.default_provider_config_ref
+        && case.facts.provider(&provider.in_system_namespace()) == Lookup::Absent
+    {
+        let message =
+            format!("there is no ProviderConfig `{}` yet; clusters wait for it", excerpt(&provider.name));
+        findings.warn(PROVIDER_NOT_FOUND, "spec.defaultProviderConfigRef.name", message);
+    }
+}
+
+fn check_limits(config: &ButlerConfig, findings: &mut Findings) {
+    let Some(limits) = &config.spec.default_team_limits else { return };
+    let amounts = [
+        ("maxTotalCPU", &limits.max_total_cpu),
+        ("maxTotalMemory", &limits.max_total_memory),
+        ("maxTotalStorage", &limits.max_total_storage),
+    ];
+    for (field, quantity) in amounts {
+        let Some(quantity) = quantity else { continue };
+        let message = match quantity.amount() {
+            Ok(amount) if amount.is_negative() => format!("`{quantity}` is below zero; write `0` or more"),
+            Ok(_) => continue,
+            Err(error) => error.to_string(),
+        };
+        findings.invalid(LIMIT, format!("spec.defaultTeamLimits.{field}"), message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::fixtures::*;
+
+    #[test]
+    fn each_way_to_be_wrong() {
+        let table: [(Value, &[&str]); 10] = [
+            (json!({}), &[]),
+            (
+                json!({"metadata": {"name": "other"}}),
+                &[
+                    "metadata.name: the platform reads only the ButlerConfig `butler`, not `other`; use that name",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultNamespace": "kube-system"}}),
+                &[
+                    "spec.defaultNamespace: `kube-system` belongs to Kubernetes; choose another, for example `butler-tenants`",
+                ],
+            ),
+            (
+                json!({"spec": {"controlPlaneExposure": {"mode": "Ingress"}}}),
+                &[
+                    "spec.controlPlaneExposure.hostname: mode `Ingress` tells clusters apart by host name; set one, for example \
+                   `*.k8s.example.org`",
+                ],
+            ),
+            (
+                json!({"spec": {"controlPlaneExposure": {"mode": "Gateway", "hostname": "*.k8s.example.org", "gatewayRef": "edge"}}}),
+                &[
+                    "spec.controlPlaneExposure.gatewayRef: mode `Gateway` needs the shared Gateway; write it as `namespace/name`",
+                ],
+            ),
+            (
+                json!({"spec": {"supportedKubernetes": {"highest": "1.36"}}}),
+                &[
+                    "spec.supportedKubernetes.highest: `1.36` is not a Kubernetes minor; write `v` and two numbers, such as \
+                   `v1.30`",
+                ],
+            ),
+            (
+                json!({"spec": {"supportedKubernetes": {"lowest": "v1.40"}}}),
+                &[
+                    "spec.supportedKubernetes.lowest: `v1.40` is above the newest minor, `v1.35`, so no cluster could be made; \
+                   lower it",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultTeamLimits": {"maxTotalCPU": "-1"}}}),
+                &["spec.defaultTeamLimits.maxTotalCPU: `-1` is below zero; write `0` or more"],
+            ),
+            (
+                json!({"spec": {"chartSources": {"allowedRepositories": ["charts"]}}}),
+                &[
+                    "spec.chartSources.allowedRepositories[0]: `charts` is no repository; write an address that begins with \
+                   `https://` or `oci://`",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultProviderConfigRef": {"name": "later"}}}),
+                &[
+                    "warning: spec.defaultProviderConfigRef.name: there is no ProviderConfig `later` yet; clusters wait for it",
+                ],
+            ),
+        ];
+        for (tweak, expected) in table {
+            let object = serde_json::from_value(config(tweak.clone())).expect("config");
+            assert_eq!(on_create(check, &object, &facts()), expected, "{tweak}");
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The address ranges of a cluster are well formed, apart from each other, and large enough.
+//!
+//! Fields: `spec.networking.podCIDR`, `.serviceCIDR`, `.loadBalancerPool` (or the older
+//! `spec.addons.loadBalancer.addressPool`), `.lbPoolSize`. Allowed: canonical CIDRs of one family; a pool whose start is not
+//! after its end; no overlap of pods, Services, load balancer addresses and the NetworkPools of the provider; a pod range
+//! with a /24 (IPv4) or /64 (IPv6) for every worker; a Service range of at least 16 and at most 2^20 addresses, which is
+//! what the API server takes. Overlaps show up weeks later as connections that go nowhere.
+
+use butler_api::TenantCluster;
+use butler_api::address::{AddressFamily, AddressRange, Cidr};
+use butler_api::provider_config::NetworkMode;
+use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+
+use super::Case;
+use crate::facts::{FactKey, Lookup};
+use crate::finding::{Fault, Finding, Findings};
+
+const POD: &str = "spec.networking.podCIDR";
+const SERVICE: &str = "spec.networking.serviceCIDR";
+const POOL: &str = "spec.networking.loadBalancerPool";
+const OLDER_POOL: &str = "spec.addons.loadBalancer.addressPool";
+
+/// The text is not a range, or not in its one spelling.
+const NOT_A_RANGE: &str = "NotARange";
+/// Two ranges share addresses.
+const OVERLAP: &str = "Overlap";
+/// Two ranges are of different families.
+const MIXED_FAMILIES: &str = "MixedFamilies";
+/// The range is too small or too large for what it is for.
+const SIZE: &str = "Size";
+/// There are no pools to allocate from.
+const NO_POOLS: &str = "NoPools";
+
+/// The API server keeps Service addresses in a bitmap of at most this many bits.
+const SERVICE_BITS: u32 = 20;
+const LEAST_SERVICE_BITS: u32 = 4;
+
+pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
+    let networking = &case.object.spec.networking;
+    let pods = cidr(POD, networking.pod_cidr(), findings);
+    let services = cidr(SERVICE, networking.service_cidr(), findings);
+    let pool_path = if networking.load_balancer_pool.is_some() { POOL } else { OLDER_POOL };
+    let pool = case.object.spec.load_balancer_range().and_then(|span| match span.range() {
+        Ok(range) => Some(range),
+        Err(error) => {
+            findings.invalid(NOT_A_RANGE, pool_path, error.to_string());
+            None
+        }
+    });
+    if let (Some(pods), Some(services)) = (pods, services) {
+        if pods.family() != services.family() {
+            let message = format!(
+                "`{services}` is {}, but podCIDR `{pods}` is {}; use one family for both",
+                services.family(),
+                pods.family()
+            );
+            findings.invalid(MIXED_FAMILIES, SERVICE, message);
+        } else if pods.overlaps(services) {
+            findings.invalid(OVERLAP, SERVICE, overlap(services.into(), "podCIDR", pods.into()));
+        }
+    }
+    for (name, range) in [("podCIDR", pods), ("serviceCIDR", services)] {
+        if let (Some(pool), Some(range)) = (pool, range)
+            && pool.overlaps(range)
+        {
+            findings.invalid(OVERLAP, pool_path, overlap(pool, name, range.into()));
+        }
+    }
+    if let Some(pods) = pods {
+        check_pod_size(case, pods, findings);
+    }
+    if let Some(services) = services {
+        let bits = services.family().bits() - u32::from(services.prefix_length());
+        let (least, most) =
+            (services.family().bits() - LEAST_SERVICE_BITS, services.family().bits() - SERVICE_BITS);
+        if !(LEAST_SERVICE_BITS..=SERVICE_BITS).contains(&bits) {
+            let message = format!(
+                "`{services}` has a prefix of /{}, which the API server does not take for Services; use one from /{most} to \
+                 /{least}",
+                services.prefix_length()
+            );
+            findings.invalid(SIZE, SERVICE, message);
+        }
+    }
+    check_provider_pools(case, pods, services, findings);
+}
+
+fn cidr(path: &'static str, text: &str, findings: &mut Findings) -> Option<Cidr> {
+    match text.parse() {
+        Ok(cidr) => Some(cidr),
+        Err(error) => {
+            findings.invalid(NOT_A_RANGE, path, butler_api::address::AddressError::to_string(&error));
+            None
+        }
+    }
+}
+
+fn overlap(own: AddressRange, other: &str, range: AddressRange) -> String {
+    let shown =
+        |range: AddressRange| range.as_cidr().map_or_else(|| range.to_string(), |cidr| cidr.to_string());
+    format!("`{}` overlaps {other} `{}`; choose a range apart from it", shown(own), shown(range))
+}
+
+/// Each node gets a part of the pod range: a /24 in IPv4, a /64 in IPv6.
+fn check_pod_size(case: &Case<'_, TenantCluster>, pods: Cidr, findings: &mut Findings) {
+    let node_prefix: u32 = match pods.family() {
+        AddressFamily::V4 => 24,
+        AddressFamily::V6 => 64,
+    };
+    let replicas = u128::try_from(case.object.spec.replicas().unwrap_or(1).max(1)).unwrap_or(1);
+    let free_bits = node_prefix.checked_sub(u32::from(pods.prefix_length()));
+    let nodes = free_bits.map_or(0, |bits| 1_u128.checked_shl(bits).unwrap_or(u128::MAX));
+    if nodes < replicas {
+        let message = format!(
+            "`{pods}` has room for {nodes} nodes, each with a /{node_prefix}, but the cluster has {replicas} workers; use a \
+             larger range, or fewer workers"
+        );
+        findings.add(
+            Finding::deny(Fault::Invalid, SIZE, POD, message)
+                .measuring(i128::try_from(replicas.saturating_sub(nodes)).unwrap_or(i128::MAX)),
+        );
+    }
+}
+
+/// Where the provider hands out addresses, nodes and load balancers live in its pools.
+fn check_provider_pools(
+    case: &Case<'_, TenantCluster>,
+    pods: Option<Cidr>,
+    services: Option<Cidr>,
+    findings: &mut Findings,
+) {
+    let Some(provider) = case.provider() else { return };
+    let network = &provider.spec.network;
+    if network.mode() != NetworkMode::Ipam {
+        return;
+    }
+    if network.pool_refs.is_empty() {
+        let message = format!(
+            "the ProviderConfig `{}` allocates addresses but names no NetworkPool; ask the platform's administrators to add \
+             one to `spec.network.poolRefs`",
+            super::name_of(&provider.metadata)
+        );
+        let finding = Finding::deny(Fault::Invalid, NO_POOLS, "spec.providerConfigRef", message);
+        findings
+            .add(case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on));
+    }
+    for pool_ref in &network.pool_refs {
+        let at = NsRef { name: pool_ref.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() };
+        let Lookup::Found(pool) = case.facts.pool(&at) else { continue };
+        let Ok(range) = pool.spec.cidr.parse::<Cidr>() else { continue };
+        for (path, own) in [(POD, pods), (SERVICE, services)] {
+            if let Some(own) = own.filter(|own| own.overlaps(range)) {
+                let other = format!("NetworkPool `{}` with", pool_ref.name);
+                let message = overlap(own.into(), &other, range.into());
+                findings.add(
+                    Finding::deny(Fault::Invalid, OVERLAP, path, message)
+                        .resting_on(FactKey::Pool(at.clone())),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::fixtures::*;
+
+    #[test]
+    fn ranges_are_well_formed_apart_and_large_enough() {
+        let pool = |start: &str, end: &str| json!({"loadBalancerPool": {"start": start, "end": end}});
+        let table: [(Value, &[&str]); 15] = [
+            (json!({}), &[]),
+            (json!({"podCIDR": "fd00:1::/48", "serviceCIDR": "fd00:2::/112"}), &[]),
+            (pool("10.40.1.10", "10.40.1.20"), &[]),
+            (pool("10.40.1.10", "10.40.1.10"), &[]),
+            (
+                json!({"podCIDR": "10.244.0.0"}),
+                &[
+                    "spec.networking.podCIDR: `10.244.0.0` is not a CIDR; write an address and a prefix length, such as \
+                   `10.40.0.0/16` or `fd00::/64`",
+                ],
+            ),
+            (
+                json!({"podCIDR": "10.244.0.7/16"}),
+                &[
+                    "spec.networking.podCIDR: `10.244.0.7/16` has bits set behind its prefix; write `10.244.0.0/16`",
+                ],
+            ),
+            (
+                json!({"serviceCIDR": "10.244.128.0/20"}),
+                &[
+                    "spec.networking.serviceCIDR: `10.244.128.0/20` overlaps podCIDR `10.244.0.0/16`; choose a range apart from \
+                   it",
+                ],
+            ),
+            (
+                json!({"serviceCIDR": "fd00::/112"}),
+                &[
+                    "spec.networking.serviceCIDR: `fd00::/112` is IPv6, but podCIDR `10.244.0.0/16` is IPv4; use one family \
+                   for both",
+                ],
+            ),
+            (
+                json!({"serviceCIDR": "10.0.0.0/11"}),
+                &[
+                    "spec.networking.serviceCIDR: `10.0.0.0/11` has a prefix of /11, which the API server does not take for \
+                   Services; use one from /12 to /28",
+                ],
+            ),
+            (
+                json!({"serviceCIDR": "10.96.0.0/30"}),
+                &[
+                    "spec.networking.serviceCIDR: `10.96.0.0/30` has a prefix of /30, which the API server does not take for \
+                   Services; use one from /12 to /28",
+                ],
+            ),
+            (
+                json!({"podCIDR": "10.244.0.0/23"}),
+                &[
+                    "spec.networking.podCIDR: `10.244.0.0/23` has room for 2 nodes, each with a /24, but the cluster has 3 \
+                   workers; use a larger range, or fewer workers",
+                ],
+            ),
+            (
+                pool("10.40.1.20", "10.40.1.10"),
+                &[
+                    "spec.networking.loadBalancerPool: the range starts at `10.40.1.20`, which is after its end `10.40.1.10`; \
+                   swap the two",
+                ],
+            ),
+            (
+                pool("10.40.1.20", "fd00::1"),
+                &[
+                    "spec.networking.loadBalancerPool: `10.40.1.20` and `fd00::1` are of different families; write two IPv4 or \
+                   two IPv6 addresses",
+                ],
+            ),
+            (
+                pool("10.96.3.0", "10.96.3.9"),
+                &[
+                    "spec.networking.loadBalancerPool: `10.96.3.0-10.96.3.9` overlaps serviceCIDR `10.96.0.0/12`; choose a range \
+                   apart from it",
+                ],
+            ),
+            (
+                pool("here", "there"),
+                &[
+                    "spec.networking.loadBalancerPool: `here` is not an IP address; write one such as `10.40.1.10` or \
+                   `fd00::10`",
+                ],
+            ),
+        ];
+        for (networking, expected) in table {
+            let cluster = cluster(json!({"spec": {"networking": networking}}));
+            assert_eq!(on_create(check, &cluster, &facts()), expected, "{networking}");
+        }
+    }
+
+    #[test]
+    fn the_older_name_of_the_pool_is_checked_too() {
+        let older =
+            cluster(json!({"spec": {"addons": {"loadBalancer": {"addressPool": "10.40.1.9-10.40.1.1"}}}}));
+        assert_eq!(
+            on_create(check, &older, &facts()),
+            [
+                "spec.addons.loadBalancer.addressPool: the range starts at `10.40.1.9`, which is after its end `10.40.1.1`; \
+              swap the two"
+            ]
+        );
+    }
+
+    #[test]
+    fn the_pools_of_the_provider_are_apart_from_pods_and_services() {
+        let ipam = |pools: Value| provider(json!({"spec": {"network": {"mode": "ipam", "poolRefs": pools}}}));
+        let with_pool = |cidr: &str| {
+            facts_with(&[ipam(json!([{"name": "vlan50"}])), pool(json!({"spec": {"cidr": cidr}}))])
+        };
+        assert_eq!(on_create(check, &cluster(json!({})), &with_pool("10.50.0.0/22")), [""; 0]);
+        assert_eq!(
+            on_create(check, &cluster(json!({})), &with_pool("10.244.8.0/22")),
+            [
+                "spec.networking.podCIDR: `10.244.0.0/16` overlaps NetworkPool `vlan50` with `10.244.8.0/22`; choose a range \
+              apart from it"
+            ]
+        );
+        assert_eq!(
+            on_create(check, &cluster(json!({})), &facts_with(&[ipam(json!([]))])),
+            [
+                "spec.providerConfigRef: the ProviderConfig `harvester-a` allocates addresses but names no NetworkPool; ask the \
+              platform's administrators to add one to `spec.network.poolRefs`"
+            ]
+        );
+    }
+}

@@ -1,0 +1,374 @@
+//! A NetworkPool is a range of its own, divided without holes in the logic, and never taken from under its users.
+//!
+//! Fields: `spec.cidr` (canonical; may grow, not shrink; apart from every other pool), `spec.reserved[].cidr` (inside the
+//! pool), `spec.tenantAllocation.ranges` or `start`/`end` (inside the pool, ascending, apart from each other, not cut in two by
+//! a reserved part), at most 2^20 addresses, which is what the allocator keeps track of. Addresses that clusters hold stay
+//! inside what the pool hands out. In use, the pool cannot be deleted.
+
+use butler_api::NetworkPool;
+use butler_api::address::{AddressRange, Cidr};
+use butler_api::ip_allocation::AllocationPhase;
+use butler_api::reference::NsRef;
+use butler_api::wire::given;
+
+use super::{Case, listed, name_of};
+use crate::facts::{FactKey, Facts};
+use crate::finding::{Fault, Finding, Findings};
+use crate::review::Review;
+
+/// The text is not a range, or not in its one spelling.
+const NOT_A_RANGE: &str = "NotARange";
+/// A part lies outside of the pool.
+const OUTSIDE: &str = "Outside";
+/// Two ranges share addresses, or are out of order.
+const OVERLAP: &str = "Overlap";
+/// The pool has more addresses than can be kept track of.
+const TOO_LARGE: &str = "TooLarge";
+/// The pool shrinks.
+const SHRINKS: &str = "Shrinks";
+/// Addresses that clusters hold would no longer be handed out.
+const IN_USE: &str = "InUse";
+
+/// The allocator keeps track of this many addresses at most.
+const MOST_ADDRESSES: u128 = 1 << 20;
+
+pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
+    let spec = &case.object.spec;
+    let cidr: Cidr = match spec.cidr.parse() {
+        Ok(cidr) => cidr,
+        Err(error) => return findings.invalid(NOT_A_RANGE, "spec.cidr", error_text(&error)),
+    };
+    let reserved = check_reserved(case.object, cidr, findings);
+    let ranges = check_ranges(case.object, cidr, &reserved, findings);
+    let spans: Vec<AddressRange> = if ranges.is_empty() { vec![cidr.into()] } else { ranges };
+    if spans.iter().any(|span| span.has_at_least(MOST_ADDRESSES + 1)) {
+        let message = format!(
+            "`{cidr}` hands out more than {MOST_ADDRESSES} addresses in one piece, which nobody can keep track of; use \
+             `spec.tenantAllocation.ranges` to hand out less"
+        );
+        findings.invalid(TOO_LARGE, "spec.cidr", message);
+    }
+    check_others(case, cidr, findings);
+    if let Some(old) = case.old() {
+        if let Ok(before) = old.spec.cidr.parse::<Cidr>()
+            && !cidr.contains_cidr(before)
+        {
+            let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
+            findings.forbidden(SHRINKS, "spec.cidr", message);
+        }
+        check_held(case, &spans, &reserved, findings);
+    }
+}
+
+fn error_text(error: &butler_api::address::AddressError) -> String {
+    error.to_string()
+}
+
+fn check_reserved(pool: &NetworkPool, cidr: Cidr, findings: &mut Findings) -> Vec<Cidr> {
+    let mut parts = Vec::new();
+    for (place, part) in pool.spec.reserved.iter().enumerate() {
+        let path = format!("spec.reserved[{place}].cidr");
+        match part.cidr.parse::<Cidr>() {
+            Ok(part) if cidr.contains_cidr(part) => parts.push(part),
+            Ok(part) => {
+                let message = format!("`{part}` is not inside of the pool `{cidr}`; reserve a part of it");
+                findings.invalid(OUTSIDE, path, message);
+            }
+            Err(error) => findings.invalid(NOT_A_RANGE, path, error_text(&error)),
+        }
+    }
+    parts
+}
+
+fn check_ranges(
+    pool: &NetworkPool,
+    cidr: Cidr,
+    reserved: &[Cidr],
+    findings: &mut Findings,
+) -> Vec<AddressRange> {
+    let allocation = &pool.spec.tenant_allocation;
+    let older = allocation.ranges.is_empty();
+    if !older && (given(&allocation.start).is_some() || given(&allocation.end).is_some()) {
+        let message = "is not read beside `spec.tenantAllocation.ranges`; remove `start` and `end`";
+        findings.invalid(OVERLAP, "spec.tenantAllocation.start", message);
+    }
+    let mut ranges: Vec<AddressRange> = Vec::new();
+    for (place, span) in allocation.ranges().iter().enumerate() {
+        let path = if older {
+            "spec.tenantAllocation".to_owned()
+        } else {
+            format!("spec.tenantAllocation.ranges[{place}]")
+        };
+        let range = match span.range() {
+            Ok(range) => range,
+            Err(error) => {
+                findings.invalid(NOT_A_RANGE, path, error_text(&error));
+                continue;
+            }
+        };
+        if !AddressRange::from(cidr).contains(range) {
+            let message = format!("`{range}` is not inside of the pool `{cidr}`; hand out a part of it");
+            findings.invalid(OUTSIDE, path, message);
+            continue;
+        }
+        if let Some(before) = ranges.last()
+            && (before.overlaps(range) || *before > range)
+        {
+            let message = format!(
+                "`{range}` does not come after `{before}`; list ranges in ascending order, each address once"
+            );
+            findings.invalid(OVERLAP, path, message);
+            continue;
+        }
+        for part in reserved {
+            let shared = range.intersect(*part);
+            if shared.is_some_and(|shared| shared != AddressRange::from(*part)) {
+                let message =
+                    format!("the reserved part `{part}` lies half in `{range}`; move one of the two");
+                findings.invalid(OVERLAP, path.clone(), message);
+            }
+        }
+        ranges.push(range);
+    }
+    ranges
+}
+
+fn check_others(case: &Case<'_, NetworkPool>, cidr: Cidr, findings: &mut Findings) {
+    let own = &case.object.metadata;
+    let mut others: Vec<(&str, Cidr)> = case
+        .facts
+        .pools()
+        .filter(|other| (&other.metadata.name, &other.metadata.namespace) != (&own.name, &own.namespace))
+        .filter_map(|other| Some((name_of(&other.metadata), other.spec.cidr.parse::<Cidr>().ok()?)))
+        .filter(|(_, other)| other.overlaps(cidr))
+        .collect();
+    others.sort_unstable();
+    if let Some((name, other)) = others.first() {
+        let message = format!(
+            "`{cidr}` overlaps `{other}` of the NetworkPool `{name}`; two clusters could get one address"
+        );
+        findings.invalid(OVERLAP, "spec.cidr", message);
+    }
+}
+
+fn check_held(
+    case: &Case<'_, NetworkPool>,
+    spans: &[AddressRange],
+    reserved: &[Cidr],
+    findings: &mut Findings,
+) {
+    let mut outside: Vec<String> = case
+        .facts
+        .allocations_of_pool(&place(case.object))
+        .filter_map(|allocation| {
+            let status = allocation.status.as_ref()?;
+            let held =
+                AddressRange::parse_ends(status.start_address.as_deref()?, status.end_address.as_deref()?)
+                    .ok()?;
+            let handed_out = spans.iter().any(|span| span.contains(held));
+            let kept = reserved.iter().any(|part| held.overlaps(*part));
+            let is_held = status.phase == Some(AllocationPhase::Allocated);
+            (is_held && (!handed_out || kept)).then(|| name_of(&allocation.metadata).to_owned())
+        })
+        .collect();
+    outside.sort_unstable();
+    if !outside.is_empty() {
+        let message = format!(
+            "addresses of {} would no longer be handed out although clusters hold them; leave them in, or delete those \
+             clusters first",
+            listed(outside.iter().map(String::as_str))
+        );
+        findings.forbidden(IN_USE, "spec.tenantAllocation", message);
+    }
+}
+
+fn place(pool: &NetworkPool) -> NsRef {
+    NsRef {
+        name: name_of(&pool.metadata).to_owned(),
+        namespace: pool.metadata.namespace.clone().unwrap_or_default(),
+    }
+}
+
+/// Keeps a pool from being deleted while clusters hold its addresses or a provider allocates from it.
+pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
+    let at = NsRef { name: review.name.to_string(), namespace: review.namespace.to_string() };
+    let held = facts.allocations_of_pool(&at).filter(|allocation| {
+        allocation.status.as_ref().is_none_or(|status| status.phase != Some(AllocationPhase::Released))
+    });
+    let mut held: Vec<(&str, FactKey)> = held
+        .map(|allocation| {
+            let name = name_of(&allocation.metadata);
+            (name, FactKey::Allocation(NsRef { name: name.to_owned(), namespace: at.namespace.clone() }))
+        })
+        .collect();
+    held.sort();
+    if !held.is_empty() {
+        let names = listed(held.iter().map(|(name, _)| *name));
+        let message = format!("clusters hold addresses of it ({names}); delete those clusters first");
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(held.into_iter().map(|(_, key)| key).fold(finding, Finding::resting_on));
+    }
+    let mut providers: Vec<(&str, FactKey)> = facts
+        .providers_of_pool(&at.name)
+        .filter(|provider| provider.metadata.deletion_timestamp.is_none())
+        .map(|provider| {
+            let name = name_of(&provider.metadata);
+            let namespace = provider.metadata.namespace.clone().unwrap_or_default();
+            (name, FactKey::Provider(NsRef { name: name.to_owned(), namespace }))
+        })
+        .collect();
+    providers.sort();
+    if !providers.is_empty() {
+        let names = listed(providers.iter().map(|(name, _)| *name));
+        let message = format!(
+            "ProviderConfigs allocate from it ({names}); remove it from their `spec.network.poolRefs` first"
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(providers.into_iter().map(|(_, key)| key).fold(finding, Finding::resting_on));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::fixtures::*;
+    use crate::review::Review;
+
+    fn typed(spec: Value) -> butler_api::NetworkPool {
+        serde_json::from_value(pool(json!({"spec": spec}))).expect("pool")
+    }
+
+    #[test]
+    fn each_way_to_be_wrong() {
+        let ranges = |ranges: Value| json!({"tenantAllocation": {"ranges": ranges}});
+        let table: [(Value, &[&str]); 13] = [
+            (json!({}), &[]),
+            (json!({"cidr": "fd00::/112"}), &[]),
+            (json!({"reserved": [{"cidr": "10.50.0.0/27"}]}), &[]),
+            (
+                ranges(
+                    json!([{"start": "10.50.1.0", "end": "10.50.1.9"}, {"start": "10.50.1.10", "end": "10.50.2.0"}]),
+                ),
+                &[],
+            ),
+            (
+                json!({"cidr": "10.50.0.1/22"}),
+                &["spec.cidr: `10.50.0.1/22` has bits set behind its prefix; write `10.50.0.0/22`"],
+            ),
+            (
+                json!({"cidr": "10.0.0.0/8"}),
+                &[
+                    "spec.cidr: `10.0.0.0/8` hands out more than 1048576 addresses in one piece, which nobody can keep track of; \
+                   use `spec.tenantAllocation.ranges` to hand out less",
+                ],
+            ),
+            (
+                json!({"reserved": [{"cidr": "10.60.0.0/27"}]}),
+                &[
+                    "spec.reserved[0].cidr: `10.60.0.0/27` is not inside of the pool `10.50.0.0/22`; reserve a part of it",
+                ],
+            ),
+            (
+                ranges(json!([{"start": "10.50.9.0", "end": "10.50.9.9"}])),
+                &[
+                    "spec.tenantAllocation.ranges[0]: `10.50.9.0-10.50.9.9` is not inside of the pool `10.50.0.0/22`; hand out a \
+                   part of it",
+                ],
+            ),
+            (
+                ranges(json!([{"start": "10.50.1.9", "end": "10.50.1.0"}])),
+                &[
+                    "spec.tenantAllocation.ranges[0]: the range starts at `10.50.1.9`, which is after its end `10.50.1.0`; swap \
+                   the two",
+                ],
+            ),
+            (
+                ranges(
+                    json!([{"start": "10.50.1.0", "end": "10.50.1.9"}, {"start": "10.50.1.9", "end": "10.50.1.20"}]),
+                ),
+                &[
+                    "spec.tenantAllocation.ranges[1]: `10.50.1.9-10.50.1.20` does not come after `10.50.1.0-10.50.1.9`; list \
+                   ranges in ascending order, each address once",
+                ],
+            ),
+            (
+                json!({"reserved": [{"cidr": "10.50.1.0/28"}], "tenantAllocation": {"start": "10.50.1.8", "end": "10.50.1.30"}}),
+                &[
+                    "spec.tenantAllocation: the reserved part `10.50.1.0/28` lies half in `10.50.1.8-10.50.1.30`; move one of the \
+                   two",
+                ],
+            ),
+            (
+                json!({"tenantAllocation": {"start": "10.50.1.8"}}),
+                &[
+                    "spec.tenantAllocation: `` is not an IP address; write one such as `10.40.1.10` or `fd00::10`",
+                ],
+            ),
+            (
+                json!({"tenantAllocation": {"start": "10.50.1.8", "ranges": [{"start": "10.50.1.0", "end": "10.50.1.9"}]}}),
+                &[
+                    "spec.tenantAllocation.start: is not read beside `spec.tenantAllocation.ranges`; remove `start` and `end`",
+                ],
+            ),
+        ];
+        for (spec, expected) in table {
+            assert_eq!(on_create(check, &typed(spec.clone()), &facts()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn pools_are_apart() {
+        let facts =
+            facts_with(&[pool(json!({"metadata": {"name": "other"}, "spec": {"cidr": "10.50.2.0/24"}}))]);
+        assert_eq!(
+            on_create(check, &typed(json!({})), &facts),
+            [
+                "spec.cidr: `10.50.0.0/22` overlaps `10.50.2.0/24` of the NetworkPool `other`; two clusters could get one address"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_pool_grows_and_keeps_what_is_held() {
+        let held = json!({
+            "kind": "IPAllocation", "metadata": {"name": "orders-lb", "namespace": "butler-system"},
+            "spec": {"poolRef": {"name": "vlan50"}, "type": "loadbalancer",
+                     "tenantClusterRef": {"name": "orders", "namespace": "payments"}},
+            "status": {"phase": "Allocated", "startAddress": "10.50.1.8", "endAddress": "10.50.1.11"}
+        });
+        let facts = facts_with(&[pool(json!({})), held]);
+        let old = typed(json!({}));
+        assert_eq!(on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/21"})), &facts), [""; 0]);
+        assert_eq!(
+            on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/23"})), &facts),
+            ["spec.cidr: `10.50.0.0/23` leaves out addresses of `10.50.0.0/22`; a pool can only grow"]
+        );
+        assert_eq!(
+            on_update(
+                check,
+                &old,
+                &typed(json!({"tenantAllocation": {"start": "10.50.2.0", "end": "10.50.2.9"}})),
+                &facts
+            ),
+            [
+                "spec.tenantAllocation: addresses of `orders-lb` would no longer be handed out although clusters hold them; leave \
+              them in, or delete those clusters first"
+            ]
+        );
+        let body = review_body("DELETE", "networkpools", &Value::Null, &pool(json!({})), "ana@example.org");
+        let review = Review::parse(body.as_bytes()).expect("review");
+        assert_eq!(
+            crate::judge(&review, &facts).message(),
+            "metadata.name: clusters hold addresses of it (`orders-lb`); delete those clusters first"
+        );
+        let used = provider(json!({"spec": {"network": {"mode": "ipam", "poolRefs": [{"name": "vlan50"}]}}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[used])).message(),
+            "metadata.name: ProviderConfigs allocate from it (`harvester-a`); remove it from their `spec.network.poolRefs` \
+             first"
+        );
+        assert!(crate::judge(&review, &crate::fixtures::facts()).allows());
+    }
+}

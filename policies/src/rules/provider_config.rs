@@ -1,0 +1,301 @@
+//! A ProviderConfig has what its provider needs, and is not taken from under its clusters.
+//!
+//! Fields: the block named like `spec.provider` and its required settings; `spec.scope.teamRef` for scope `team`;
+//! `spec.network` (`ipam` needs existing pools and is not for public clouds); `spec.provider` does not change. In use, it
+//! cannot be deleted, whether clusters name it or got it by default.
+
+use butler_api::ProviderConfig;
+use butler_api::address::parse_address;
+use butler_api::excerpt::excerpt;
+use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
+use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+
+use super::{Case, listed, name_of};
+use crate::facts::{FactKey, Facts, Lookup};
+use crate::finding::{Fault, Finding, Findings};
+use crate::review::Review;
+
+/// A setting that the provider needs is missing.
+const SETTING_REQUIRED: &str = "SettingRequired";
+/// The settings of another provider are there.
+const OTHER_SETTINGS: &str = "OtherSettings";
+/// The team does not exist or is not named.
+const TEAM: &str = "Team";
+/// The network makes no sense for the provider.
+const NETWORK: &str = "Network";
+/// The field cannot change.
+const IMMUTABLE: &str = "Immutable";
+/// Clusters use it.
+const IN_USE: &str = "InUse";
+
+pub(super) fn check(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
+    check_settings(case.object, findings);
+    check_scope(case, findings);
+    check_network(case, findings);
+    if let Some(old) = case.old().filter(|old| old.spec.provider != case.object.spec.provider) {
+        let message = format!(
+            "cannot change from `{}` to `{}`, because machines were built with it; create another ProviderConfig",
+            old.spec.provider.as_str(),
+            case.object.spec.provider.as_str()
+        );
+        findings.forbidden(IMMUTABLE, "spec.provider", message);
+    }
+}
+
+fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
+    let spec = &provider.spec;
+    let kind = spec.provider;
+    let blocks = [
+        (ProviderKind::Harvester, spec.harvester.is_some()),
+        (ProviderKind::Nutanix, spec.nutanix.is_some()),
+        (ProviderKind::Proxmox, spec.proxmox.is_some()),
+        (ProviderKind::Azure, spec.azure.is_some()),
+        (ProviderKind::Aws, spec.aws.is_some()),
+        (ProviderKind::Gcp, spec.gcp.is_some()),
+        (ProviderKind::Local, spec.local.is_some()),
+    ];
+    for (block, given) in blocks {
+        let name = block.as_str();
+        if block == kind && !given && kind != ProviderKind::Local {
+            let message = format!("a provider of type `{name}` needs its settings; add the block");
+            findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{name}"), message));
+        } else if block != kind && given {
+            let message =
+                format!("is not read, because the provider is `{}`; remove the block", kind.as_str());
+            findings.invalid(OTHER_SETTINGS, format!("spec.{name}"), message);
+        }
+    }
+    let mut settings: Vec<(&str, &str)> = Vec::new();
+    match kind {
+        ProviderKind::Harvester => {
+            settings
+                .extend(spec.harvester.iter().map(|it| ("harvester.networkName", it.network_name.as_str())));
+        }
+        ProviderKind::Nutanix => settings.extend(spec.nutanix.iter().flat_map(|it| {
+            [
+                ("nutanix.endpoint", it.endpoint.as_str()),
+                ("nutanix.clusterUUID", it.cluster_uuid.as_str()),
+                ("nutanix.subnetUUID", it.subnet_uuid.as_str()),
+            ]
+        })),
+        ProviderKind::Proxmox => settings.extend(spec.proxmox.iter().flat_map(|it| {
+            let node = it.nodes.first().map_or("", String::as_str);
+            [
+                ("proxmox.endpoint", it.endpoint.as_str()),
+                ("proxmox.nodes", node),
+                ("proxmox.storage", it.storage.as_str()),
+            ]
+        })),
+        ProviderKind::Azure => settings.extend(spec.azure.iter().flat_map(|it| {
+            [
+                ("azure.subscriptionID", it.subscription_id.as_str()),
+                ("azure.resourceGroup", it.resource_group.as_str()),
+            ]
+        })),
+        ProviderKind::Aws => settings.extend(spec.aws.iter().map(|it| ("aws.region", it.region.as_str()))),
+        ProviderKind::Gcp => {
+            settings.extend(spec.gcp.iter().flat_map(|it| {
+                [("gcp.projectID", it.project_id.as_str()), ("gcp.region", it.region.as_str())]
+            }))
+        }
+        ProviderKind::Local => {}
+    }
+    for (path, _) in settings.into_iter().filter(|(_, value)| value.is_empty()) {
+        let message = "is empty; the provider cannot be reached or used without it";
+        findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{path}"), message));
+    }
+    if kind != ProviderKind::Local
+        && spec.credentials_ref.as_ref().is_none_or(|secret| secret.name.is_empty())
+    {
+        let message = "only the provider `local` works without credentials; name the Secret that has them";
+        findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, "spec.credentialsRef", message));
+    }
+}
+
+fn check_scope(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
+    const PATH: &str = "spec.scope.teamRef";
+    let scope = &case.object.spec.scope;
+    match (scope.scope_type(), scope.team_ref.as_ref()) {
+        (ScopeType::Team, None) => {
+            let message =
+                "scope `team` keeps the provider for one team, but none is named; name it, or use `platform`";
+            findings.add(Finding::deny(Fault::Required, TEAM, PATH, message));
+        }
+        (ScopeType::Platform, Some(team)) => {
+            let message = format!(
+                "`{}` is not read, because scope `platform` is for every team; use `team`, or remove it",
+                excerpt(&team.name)
+            );
+            findings.invalid(TEAM, PATH, message);
+        }
+        (ScopeType::Team, Some(team)) => match case.facts.team(&team.name) {
+            Lookup::Found(_) => {}
+            Lookup::Absent => {
+                let message =
+                    format!("there is no Team `{}`; create it first, or name another", excerpt(&team.name));
+                findings.add(
+                    Finding::deny(Fault::NotFound, TEAM, PATH, message)
+                        .resting_on(FactKey::Team(team.name.clone())),
+                );
+            }
+            Lookup::Unknown => findings.unknown(PATH, FactKey::Team(team.name.clone())),
+        },
+        (ScopeType::Platform, None) => {}
+    }
+}
+
+fn check_network(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
+    let (network, kind) = (&case.object.spec.network, case.object.spec.provider);
+    if network.mode() == NetworkMode::Ipam {
+        if kind.is_cloud() {
+            let message = format!(
+                "`ipam` is not possible on `{}`, which hands out addresses itself; use `cloud`",
+                kind.as_str()
+            );
+            findings.invalid(NETWORK, "spec.network.mode", message);
+        } else if network.pool_refs.is_empty() {
+            let message = "mode `ipam` allocates from NetworkPools, but none is named; name at least one, or use `cloud`";
+            findings.add(Finding::deny(Fault::Required, NETWORK, "spec.network.poolRefs", message));
+        }
+    }
+    for (place, pool) in network.pool_refs.iter().enumerate() {
+        let at = NsRef { name: pool.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() };
+        let path = format!("spec.network.poolRefs[{place}].name");
+        match case.facts.pool(&at) {
+            Lookup::Found(_) => {}
+            Lookup::Absent => {
+                let message = format!(
+                    "there is no NetworkPool `{}` in namespace `{SYSTEM_NAMESPACE}`; create it first, or name another",
+                    excerpt(&pool.name)
+                );
+                findings.add(
+                    Finding::deny(Fault::NotFound, NETWORK, path, message).resting_on(FactKey::Pool(at)),
+                );
+            }
+            Lookup::Unknown => findings.unknown(path, FactKey::Pool(at)),
+        }
+    }
+    let gateway = network
+        .gateway
+        .iter()
+        .filter(|text| !text.is_empty())
+        .map(|text| ("spec.network.gateway".to_owned(), text));
+    let servers = network.dns_servers.iter().enumerate();
+    let servers = servers.map(|(place, text)| (format!("spec.network.dnsServers[{place}]"), text));
+    for (path, text) in gateway.chain(servers) {
+        if let Err(error) = parse_address(text) {
+            findings.invalid(NETWORK, path, error.to_string());
+        }
+    }
+}
+
+/// Keeps a ProviderConfig from being deleted while clusters run on it.
+pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
+    let at = NsRef { name: review.name.to_string(), namespace: review.namespace.to_string() };
+    let mut clusters: Vec<NsRef> = facts
+        .clusters_of_provider(&at)
+        .map(|cluster| NsRef {
+            name: name_of(&cluster.metadata).to_owned(),
+            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    clusters.sort();
+    if clusters.is_empty() {
+        return;
+    }
+    let names: Vec<String> = clusters.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    let message =
+        format!("clusters run on it ({}); delete them first", listed(names.iter().map(String::as_str)));
+    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+    findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+}
+
+#[cfg(test)]
+mod tests {
+    use butler_api::ProviderConfig;
+    use serde_json::{Value, json};
+
+    use super::check;
+    use crate::fixtures::*;
+    use crate::review::Review;
+
+    fn typed(spec: Value) -> ProviderConfig {
+        serde_json::from_value(provider(json!({"spec": spec}))).expect("provider")
+    }
+
+    #[test]
+    fn each_way_to_be_wrong() {
+        let table: [(Value, &[&str]); 11] = [
+            (json!({}), &[]),
+            (json!({"scope": {"type": "team", "teamRef": {"name": "payments"}}}), &[]),
+            (
+                json!({"harvester": null}),
+                &["spec.harvester: a provider of type `harvester` needs its settings; add the block"],
+            ),
+            (
+                json!({"harvester": {"networkName": ""}}),
+                &["spec.harvester.networkName: is empty; the provider cannot be reached or used without it"],
+            ),
+            (
+                json!({"aws": {"region": "eu-west-1"}}),
+                &["spec.aws: is not read, because the provider is `harvester`; remove the block"],
+            ),
+            (
+                json!({"scope": {"type": "team"}}),
+                &[
+                    "spec.scope.teamRef: scope `team` keeps the provider for one team, but none is named; name it, or use \
+                   `platform`",
+                ],
+            ),
+            (
+                json!({"scope": {"type": "team", "teamRef": {"name": "gone"}}}),
+                &["spec.scope.teamRef: there is no Team `gone`; create it first, or name another"],
+            ),
+            (
+                json!({"network": {"mode": "ipam"}}),
+                &[
+                    "spec.network.poolRefs: mode `ipam` allocates from NetworkPools, but none is named; name at least one, or use \
+                   `cloud`",
+                ],
+            ),
+            (
+                json!({"network": {"mode": "ipam", "poolRefs": [{"name": "gone"}]}}),
+                &[
+                    "spec.network.poolRefs[0].name: there is no NetworkPool `gone` in namespace `butler-system`; create it first, \
+                   or name another",
+                ],
+            ),
+            (
+                json!({"provider": "aws", "harvester": null, "aws": {"region": "eu-west-1"}, "network": {"mode": "ipam"}}),
+                &[
+                    "spec.network.mode: `ipam` is not possible on `aws`, which hands out addresses itself; use `cloud`",
+                ],
+            ),
+            (
+                json!({"credentialsRef": null}),
+                &[
+                    "spec.credentialsRef: only the provider `local` works without credentials; name the Secret that has them",
+                ],
+            ),
+        ];
+        for (spec, expected) in table {
+            assert_eq!(on_create(check, &typed(spec.clone()), &facts()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn in_use_it_stays_also_for_clusters_that_got_it_by_default() {
+        let body =
+            review_body("DELETE", "providerconfigs", &Value::Null, &provider(json!({})), "ana@example.org");
+        let review = Review::parse(body.as_bytes()).expect("review");
+        let denial = "metadata.name: clusters run on it (`payments/orders`); delete them first";
+        assert_eq!(crate::judge(&review, &facts()).message(), denial);
+        let by_default = [
+            config(json!({"spec": {"defaultProviderConfigRef": {"name": "harvester-a"}}})),
+            cluster_json(json!({"spec": {"providerConfigRef": null}})),
+        ];
+        assert_eq!(crate::judge(&review, &facts_with(&by_default)).message(), denial);
+        let elsewhere = cluster_json(json!({"spec": {"providerConfigRef": {"name": "other"}}}));
+        assert!(crate::judge(&review, &facts_with(&[elsewhere])).allows());
+    }
+}

@@ -1,0 +1,102 @@
+//! Who may change what in a Team.
+
+use butler_api::Team;
+use butler_api::butler_config::TeamLimits;
+use butler_api::team::ResourceLimits;
+
+use super::super::Case;
+use super::super::environment::is_team_administrator;
+use crate::finding::{Fault, Finding, Findings};
+
+/// Only administrators of the platform may set the team's limits.
+const PLATFORM_ADMINISTRATORS: &str = "PlatformAdministrators";
+/// Only administrators of the team may change that.
+const TEAM_ADMINISTRATORS: &str = "TeamAdministrators";
+
+pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
+    let Some(caller) = case.caller else { return };
+    let (own, old) = (&case.object.spec, case.old().map(|old| &old.spec));
+    // The rest of this file is about changes; an object as it stands was not changed by anybody.
+    if old.is_none() && !case.is_create() {
+        return;
+    }
+    let before = old.and_then(|old| old.resource_limits.clone());
+    let changes_limits = match (&own.resource_limits, old) {
+        (Some(limits), None) => !is_what_everybody_gets(limits, case),
+        (limits, Some(_)) => *limits != before,
+        (None, None) => false,
+    };
+    if changes_limits && !case.caller_is_administrator() {
+        let message =
+            "only administrators of the platform may set what a team may use; leave it as it is, or ask them";
+        deny(case, PLATFORM_ADMINISTRATORS, "spec.resourceLimits", message, findings);
+    }
+    let is_administrator = match case.old() {
+        Some(old) => is_team_administrator(old, caller) || case.caller_is_administrator(),
+        None => case.caller_is_administrator(),
+    };
+    if is_administrator {
+        return;
+    }
+    for (place, environment) in own.environments.iter().enumerate() {
+        let before = old.and_then(|old| old.environment(&environment.name)).and_then(|it| it.limits.clone());
+        if environment.limits.clone().unwrap_or_default() != before.unwrap_or_default() {
+            let message = "only administrators of the team may set what an environment may use; leave it as it is, or ask one";
+            deny(case, TEAM_ADMINISTRATORS, format!("spec.environments[{place}].limits"), message, findings);
+        }
+    }
+    if let Some(old) = old {
+        let access = |spec: &butler_api::TeamSpec| {
+            let environments = spec.environments.iter().map(|it| (it.name.clone(), it.access.clone()));
+            (
+                spec.access.clone(),
+                environments.filter(|(_, access)| *access != Default::default()).collect::<Vec<_>>(),
+            )
+        };
+        if access(old) != access(own) {
+            let message = "only administrators of the team may change who is in it; ask one of them";
+            deny(case, TEAM_ADMINISTRATORS, "spec.access", message, findings);
+        }
+        let limited = old.environments.iter().filter(|it| it.limits.is_some());
+        for removed in limited.filter(|it| own.environment(&it.name).is_none()) {
+            let message = format!(
+                "only administrators of the team may remove `{}` with its limits; ask one",
+                removed.name
+            );
+            deny(case, TEAM_ADMINISTRATORS, "spec.environments", message, findings);
+        }
+    }
+}
+
+/// Whether a new team asks for nothing but what the platform gives to every team. Defaults write it into each new Team, whoever
+/// makes it.
+fn is_what_everybody_gets(limits: &ResourceLimits, case: &Case<'_, Team>) -> bool {
+    let platform = case.config().and_then(|config| config.default_team_limits.clone()).unwrap_or_default();
+    let TeamLimits {
+        max_clusters,
+        max_workers_per_cluster,
+        max_total_cpu,
+        max_total_memory,
+        max_total_storage,
+    } = platform;
+    let expected = ResourceLimits {
+        max_clusters,
+        max_nodes_per_cluster: max_workers_per_cluster,
+        max_cpu_cores: max_total_cpu,
+        max_memory: max_total_memory,
+        max_storage: max_total_storage,
+        ..ResourceLimits::default()
+    };
+    *limits == expected
+}
+
+fn deny(
+    case: &Case<'_, Team>,
+    reason: &'static str,
+    path: impl Into<std::borrow::Cow<'static, str>>,
+    message: impl Into<String>,
+    findings: &mut Findings,
+) {
+    let finding = Finding::deny(Fault::Forbidden, reason, path, message);
+    findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+}

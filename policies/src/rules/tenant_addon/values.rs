@@ -1,0 +1,91 @@
+//! Whether values suit the chart, where the catalogue knows.
+//!
+//! A schema is compiled once per content and kept. The number kept is bounded: schemas are few, and change seldom.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use butler_api::helm_values::HelmValues;
+use butler_api::{AddonDefinition, TenantAddon};
+use jsonschema::{Draft, Validator};
+use serde_json::Value;
+
+use super::super::{Case, name_of};
+use crate::facts::FactKey;
+use crate::finding::{Fault, Finding, Findings};
+
+/// The values do not satisfy the schema.
+const VALUES: &str = "Values";
+
+/// More mistakes than this in one object say nothing more.
+const MOST_ERRORS: usize = 8;
+/// A catalogue has a few dozen entries; above this many the store starts anew.
+const MOST_SCHEMAS: usize = 256;
+/// A larger schema is refused when its definition is written.
+pub(in crate::rules) const LARGEST_SCHEMA: usize = 128 * 1024;
+
+pub(super) fn check(case: &Case<'_, TenantAddon>, definition: &AddonDefinition, findings: &mut Findings) {
+    let Some(schema) = &definition.spec.values_schema else { return };
+    let name = name_of(&definition.metadata);
+    let key = FactKey::Definition(name.to_owned());
+    let Ok(validator) = compiled(schema) else {
+        let message = format!(
+            "the AddonDefinition `{name}` has a `valuesSchema` that cannot be used; tell the platform's administrators"
+        );
+        return findings.add(Finding::deny(Fault::Invalid, VALUES, "spec.values", message).resting_on(key));
+    };
+    let mut values = Value::Object(case.object.spec.values(Some(definition)).0);
+    drop_nulls(&mut values);
+    for error in validator.iter_errors(&values).take(MOST_ERRORS) {
+        let path = error.instance_path().as_str().replace('/', ".");
+        let message = excerpt_line(&error.to_string());
+        findings.add(
+            Finding::deny(
+                Fault::Invalid,
+                VALUES,
+                format!("spec.values{path}"),
+                format!("{message}; see `valuesSchema` of the AddonDefinition `{name}`"),
+            )
+            .resting_on(key.clone()),
+        );
+    }
+}
+
+/// Helm takes `null` for "not this key", so the chart never sees it and no schema should.
+fn drop_nulls(value: &mut Value) {
+    if let Value::Object(fields) = value {
+        fields.retain(|_, field| !field.is_null());
+        fields.values_mut().for_each(drop_nulls);
+    }
+}
+
+/// The library quotes values whole; a message must stay readable.
+fn excerpt_line(text: &str) -> String {
+    const LONGEST: usize = 200;
+    let line: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect();
+    if text.chars().nth(LONGEST).is_some() { format!("{line}…") } else { line }
+}
+
+/// The compiled schema, or why it cannot be compiled.
+pub(in crate::rules) fn compiled(schema: &HelmValues) -> Result<Arc<Validator>, String> {
+    static STORE: Mutex<Option<HashMap<String, Arc<Validator>>>> = Mutex::new(None);
+    let text = serde_json::to_string(schema).map_err(|error| error.to_string())?;
+    if text.len() > LARGEST_SCHEMA {
+        return Err(format!("it has {} bytes; at most {LARGEST_SCHEMA} are allowed", text.len()));
+    }
+    let mut store = STORE.lock().unwrap_or_else(PoisonError::into_inner);
+    let store = store.get_or_insert_default();
+    if let Some(validator) = store.get(&text) {
+        return Ok(Arc::clone(validator));
+    }
+    let validator = jsonschema::options()
+        .with_draft(Draft::Draft202012)
+        .build(&Value::Object(schema.0.clone()))
+        .map_err(|error| excerpt_line(&error.to_string()))?;
+    if store.len() >= MOST_SCHEMAS {
+        store.clear();
+    }
+    let validator = Arc::new(validator);
+    store.insert(text, Arc::clone(&validator));
+    Ok(validator)
+}
