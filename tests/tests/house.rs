@@ -34,8 +34,17 @@ fn members() -> Vec<Value> {
 
 #[test]
 fn the_pure_crates_build_without_a_runtime_a_client_or_tls() {
-    let forbidden =
-        ["tokio", "kube-client", "kube-runtime", "hyper", "reqwest", "rustls", "ring", "openssl", "native-tls"];
+    let forbidden = [
+        "tokio",
+        "kube-client",
+        "kube-runtime",
+        "hyper",
+        "reqwest",
+        "rustls",
+        "ring",
+        "openssl",
+        "native-tls",
+    ];
     for package in ["butler-api", "butler-policies"] {
         let tree = cargo(&["tree", "-p", package, "-e", "normal", "--prefix=none", "--locked", "--offline"]);
         let found: Vec<&str> = tree
