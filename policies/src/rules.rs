@@ -24,6 +24,7 @@ pub mod tenant_addon;
 pub mod unsupported;
 pub mod worker_size;
 
+use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
 use butler_api::{
     AddonDefinition, ButlerConfig, ButlerConfigSpec, ClusterCreationPolicy, NetworkPool, ProviderConfig,
@@ -226,6 +227,24 @@ impl<'a> Case<'a, TenantCluster> {
 /// The name of an object.
 pub(crate) fn name_of(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
+}
+
+/// Every amount of a block that cannot be read or is below zero.
+fn check_amounts(
+    reason: &'static str,
+    block: &str,
+    amounts: &[(&str, &Option<Quantity>)],
+    findings: &mut Findings,
+) {
+    for (field, quantity) in amounts {
+        let Some(quantity) = quantity else { continue };
+        let message = match quantity.amount() {
+            Ok(amount) if amount.is_negative() => format!("`{quantity}` is below zero; write `0` or more"),
+            Ok(_) => continue,
+            Err(error) => error.to_string(),
+        };
+        findings.invalid(reason, format!("{block}.{field}"), message);
+    }
 }
 
 /// Values in backticks, joined by commas.

@@ -11,7 +11,7 @@ use butler_api::excerpt::excerpt;
 use butler_api::exposure::ExposureMode;
 use butler_api::names::dns_label;
 
-use super::{Case, name_of};
+use super::{Case, check_amounts, name_of};
 use crate::facts::Lookup;
 use crate::finding::{Fault, Finding, Findings};
 
@@ -116,15 +116,7 @@ fn check_limits(config: &ButlerConfig, findings: &mut Findings) {
         ("maxTotalMemory", &limits.max_total_memory),
         ("maxTotalStorage", &limits.max_total_storage),
     ];
-    for (field, quantity) in amounts {
-        let Some(quantity) = quantity else { continue };
-        let message = match quantity.amount() {
-            Ok(amount) if amount.is_negative() => format!("`{quantity}` is below zero; write `0` or more"),
-            Ok(_) => continue,
-            Err(error) => error.to_string(),
-        };
-        findings.invalid(LIMIT, format!("spec.defaultTeamLimits.{field}"), message);
-    }
+    check_amounts(LIMIT, "spec.defaultTeamLimits", &amounts, findings);
 }
 
 #[cfg(test)]

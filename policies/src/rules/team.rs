@@ -16,7 +16,7 @@ use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::team::{ClusterDefaults, ResourceLimits};
 use butler_api::version::KubernetesVersion;
 
-use super::{Case, Moment, listed, name_of};
+use super::{Case, Moment, check_amounts, listed, name_of};
 use crate::facts::{FactKey, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -153,7 +153,7 @@ fn check_limits(case: &Case<'_, Team>, findings: &mut Findings) {
             findings.warn(OLDER_SPELLING, format!("spec.resourceLimits.{older}"), message);
         }
     }
-    check_amounts(limits, findings);
+    check_limit_amounts(limits, findings);
     if let (Some(one), Some(all)) = (limits.max_nodes_per_cluster, limits.max_total_nodes)
         && one > all
     {
@@ -170,7 +170,7 @@ fn check_limits(case: &Case<'_, Team>, findings: &mut Findings) {
     }
 }
 
-fn check_amounts(limits: &ResourceLimits, findings: &mut Findings) {
+fn check_limit_amounts(limits: &ResourceLimits, findings: &mut Findings) {
     let amounts = [
         ("maxCPUCores", &limits.max_cpu_cores),
         ("maxTotalCPU", &limits.max_total_cpu),
@@ -181,15 +181,7 @@ fn check_amounts(limits: &ResourceLimits, findings: &mut Findings) {
         ("defaultCPUPerNode", &limits.default_cpu_per_node),
         ("defaultMemoryPerNode", &limits.default_memory_per_node),
     ];
-    for (field, quantity) in amounts {
-        let Some(quantity) = quantity else { continue };
-        let message = match quantity.amount() {
-            Ok(amount) if amount.is_negative() => format!("`{quantity}` is below zero; write `0` or more"),
-            Ok(_) => continue,
-            Err(error) => error.to_string(),
-        };
-        findings.invalid(LIMIT, format!("spec.resourceLimits.{field}"), message);
-    }
+    check_amounts(LIMIT, "spec.resourceLimits", &amounts, findings);
 }
 
 /// Defaults that no cluster could be made with. Also asked for the ButlerConfig's.

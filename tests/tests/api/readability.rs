@@ -132,7 +132,8 @@ FIELDS:
 
   type\t<string>
   enum: talos, rocky, flatcar, bottlerocket, ....
-    Which operating system. Left out, it is Talos.
+    Which operating system. Left out, it is Talos, or Rocky on the provider
+    `local`.
    \x20
     - `talos`: Immutable and managed through an API, without a shell; the
     default.
