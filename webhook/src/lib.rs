@@ -1,0 +1,7 @@
+//! The gate: judges and defaults every Butler object at `kubectl apply`.
+//!
+//! Follow one review by opening the modules in this order: [`server`] takes it off the wire, [`endpoint`] says what
+//! is asked at which path, [`admission`] turns its bytes into an answer, looking at a snapshot of [`facts`].
+
+pub mod admission;
+pub mod endpoint;
