@@ -29,7 +29,8 @@ const INCOMPLETE: &str = "Incomplete";
 /// Another policy settles the same.
 const CONFLICT: &str = "Conflict";
 
-const PROVIDERS: [ProviderKind; 7] = [
+/// Every kind of provider.
+pub(crate) const PROVIDERS: [ProviderKind; 7] = [
     ProviderKind::Harvester,
     ProviderKind::Nutanix,
     ProviderKind::Proxmox,

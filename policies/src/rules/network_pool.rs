@@ -56,6 +56,9 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
             let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
             findings.forbidden(SHRINKS, "spec.cidr", message);
         }
+    }
+    // Also of a pool as it stands: an update that leaves such addresses as they are must not be blamed for them.
+    if !case.is_create() {
         check_held(case, &spans, &reserved, findings);
     }
 }
@@ -178,7 +181,8 @@ fn check_held(
              clusters first",
             listed(outside.iter().map(String::as_str))
         );
-        findings.forbidden(IN_USE, "spec.tenantAllocation", message);
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "spec.tenantAllocation", message);
+        findings.add(finding.measuring(i128::try_from(outside.len()).unwrap_or(i128::MAX)));
     }
 }
 
@@ -328,6 +332,30 @@ mod tests {
                 "spec.cidr: `10.50.0.0/22` overlaps `10.50.2.0/24` of the NetworkPool `other`; two clusters could get one address"
             ]
         );
+    }
+
+    #[test]
+    fn addresses_that_are_not_handed_out_already_hold_up_no_other_change() {
+        let held = |name: &str, start: &str, end: &str| {
+            json!({
+                "kind": "IPAllocation", "metadata": {"name": name, "namespace": "butler-system"},
+                "spec": {"poolRef": {"name": "vlan50"}, "type": "loadbalancer",
+                         "tenantClusterRef": {"name": "orders", "namespace": "payments"}},
+                "status": {"phase": "Allocated", "startAddress": start, "endAddress": end}
+            })
+        };
+        let facts = facts_with(&[held("a", "10.50.1.8", "10.50.1.11"), held("b", "10.50.2.8", "10.50.2.11")]);
+        let handing_out = |start: &str, end: &str| {
+            pool(json!({"spec": {"tenantAllocation": {"start": start, "end": end}}}))
+        };
+        let old = handing_out("10.50.3.0", "10.50.3.9");
+        let allows = |new: &Value, old: &Value| {
+            let body = review_body("UPDATE", "networkpools", new, old, "ana@example.org");
+            crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts).allows()
+        };
+        assert!(allows(&handing_out("10.50.3.0", "10.50.3.19"), &old));
+        assert!(allows(&handing_out("10.50.2.0", "10.50.3.9"), &old), "one of two is handed out again");
+        assert!(!allows(&old, &handing_out("10.50.2.0", "10.50.3.9")));
     }
 
     #[test]

@@ -165,3 +165,16 @@ fn a_change_of_finalizers_alone_fills_nothing() {
     let new = bare(json!({"metadata": {"finalizers": ["butler.butlerlabs.dev/tenantcluster"]}}));
     assert_eq!(patch("UPDATE", new, old, &facts()), json!([]));
 }
+
+#[test]
+fn what_a_policy_once_gave_stays_when_the_provider_is_gone() {
+    let image = json!({"harvester": {"imageName": "default/approved"}});
+    let old = cluster_json(json!({"spec": {"infrastructureOverride": image}}));
+    let new = cluster_json(json!({"spec": {"timeServers": ["ntp.example.org"]}}));
+    let mut facts = facts();
+    let provider =
+        butler_api::reference::NsRef { name: "harvester-a".into(), namespace: "butler-system".into() };
+    facts.learn(FactKey::Provider(provider), crate::facts::Fact::Absent);
+    let patch = patch("UPDATE", new, old, &facts);
+    assert_eq!(written(&patch, "spec.infrastructureOverride"), image);
+}
