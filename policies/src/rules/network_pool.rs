@@ -49,13 +49,12 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
         findings.invalid(TOO_LARGE, "spec.cidr", message);
     }
     check_others(case, cidr, findings);
-    if let Some(old) = case.old() {
-        if let Ok(before) = old.spec.cidr.parse::<Cidr>()
-            && !cidr.contains_cidr(before)
-        {
-            let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
-            findings.forbidden(SHRINKS, "spec.cidr", message);
-        }
+    if let Some(old) = case.old()
+        && let Ok(before) = old.spec.cidr.parse::<Cidr>()
+        && !cidr.contains_cidr(before)
+    {
+        let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
+        findings.forbidden(SHRINKS, "spec.cidr", message);
     }
     // Also of a pool as it stands: an update that leaves such addresses as they are must not be blamed for them.
     if !case.is_create() {
