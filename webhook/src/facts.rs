@@ -29,6 +29,7 @@ mod writer;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use butler_api::{
@@ -44,6 +45,7 @@ use kube::core::{DeserializeGuard, PartialObjectMeta};
 use tokio::sync::{mpsc, watch as shared};
 
 pub use self::api_server::ApiServer;
+use self::known::Known;
 pub use self::metrics::Metrics;
 pub use self::pace::Pace;
 pub use self::synced::Synced;
@@ -57,11 +59,6 @@ impl Snapshots {
     /// Begins with these facts.
     pub fn new(facts: Facts) -> Self {
         Self(ArcSwap::from_pointee(facts))
-    }
-
-    /// Begins with nothing, where nothing means unknown and not absent.
-    pub fn unknown() -> Self {
-        Self::new(known::Known::new(std::time::Instant::now()).facts().clone())
     }
 
     /// The newest snapshot.
@@ -81,7 +78,8 @@ pub trait Look: Send + Sync + 'static {
     fn look(&self, key: &FactKey, caller: &Caller<'_>) -> impl Future<Output = Fact> + Send;
 }
 
-/// Keeps the snapshots up to date for as long as the future is polled. It never ends.
+/// Keeps the snapshots up to date for as long as the future is polled. It never ends. At once, and until each kind has
+/// been listed, there is a snapshot in which every kind is unknown.
 pub fn watch(
     client: Client,
     snapshots: Arc<Snapshots>,
@@ -91,6 +89,8 @@ pub fn watch(
     let (messages, inbox) = mpsc::channel(writer::WAITING);
     let (missing, synced) = shared::channel(known::KINDS.into());
     let (wanted, secrets_wanted) = shared::channel(credentials::Wanted::new());
+    let known = Known::new(Instant::now());
+    snapshots.publish(known.facts().clone());
     let writer = Writer { snapshots, metrics: metrics.clone(), missing, wanted, pace };
 
     macro_rules! follow {
@@ -112,6 +112,6 @@ pub fn watch(
         PartialObjectMeta<Namespace>,
     ];
     let secrets = secrets::look_after(client, pace, metrics, secrets_wanted, messages).boxed();
-    let all = watches.into_iter().chain([secrets, writer.run(inbox).boxed()]);
+    let all = watches.into_iter().chain([secrets, writer.run(known, inbox).boxed()]);
     (Synced(synced), select_all(all).map(|(never, _, _)| never))
 }

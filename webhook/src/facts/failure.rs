@@ -12,6 +12,7 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) const EXPIRED: &'static str = "Expired";
+    pub(super) const FORBIDDEN: &'static str = "Forbidden";
     pub(super) const NOT_SERVED: &'static str = "NotServed";
     const UNREADABLE: &'static str = "Unreadable";
 
@@ -31,7 +32,7 @@ impl Failure {
     pub(super) fn of_status(status: &kube::core::Status) -> Self {
         let label = match status.code {
             401 => "Unauthorized",
-            403 => "Forbidden",
+            403 => Self::FORBIDDEN,
             404 => Self::NOT_SERVED,
             410 => Self::EXPIRED,
             429 => "TooManyRequests",

@@ -237,3 +237,37 @@ impl Kept for User {
         Fact::User(Arc::new(self))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_a_teams_only_if_butler_made_it_for_the_team() {
+        let team = |labels: Value| {
+            let namespace = json!({"metadata": {"name": "payments", "labels": labels}});
+            let entry = serde_json::from_value::<PartialObjectMeta<Namespace>>(namespace)
+                .expect("namespace")
+                .into_entry();
+            assert_eq!(entry.key, Some(FactKey::Namespace("payments".to_owned())));
+            match entry.fact {
+                Fact::Namespace(namespace) => namespace.team,
+                fact => panic!("{fact:?}"),
+            }
+        };
+        let butlers =
+            json!({"app.kubernetes.io/managed-by": "butler", "butler.butlerlabs.dev/team": "payments"});
+        assert_eq!(team(butlers).as_deref(), Some("payments"));
+        assert_eq!(team(json!({"butler.butlerlabs.dev/team": "payments"})), None);
+        let helms = json!({"app.kubernetes.io/managed-by": "Helm", "butler.butlerlabs.dev/team": "payments"});
+        assert_eq!(team(helms), None);
+        let clusters = json!({
+            "app.kubernetes.io/managed-by": "butler", "butler.butlerlabs.dev/team": "payments",
+            "butler.butlerlabs.dev/tenant": "orders"
+        });
+        assert_eq!(team(clusters), None);
+        assert_eq!(team(json!(null)), None);
+    }
+}

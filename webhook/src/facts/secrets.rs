@@ -19,7 +19,7 @@ use super::api_server::{PATIENCE, found};
 use super::credentials::Wanted;
 use super::failure::Failure;
 use super::metrics::Metrics;
-use super::pace::Pace;
+use super::pace::{Complaints, Pace};
 use super::writer::Message;
 
 /// How many Secrets are asked for at the same time.
@@ -34,6 +34,7 @@ pub(super) async fn look_after(
     writer: mpsc::Sender<Message>,
 ) -> Infallible {
     let mut asked = Wanted::new();
+    let mut complaints = Complaints::default();
     let mut next = Instant::now();
     loop {
         tokio::select! {
@@ -43,39 +44,42 @@ pub(super) async fn look_after(
                     return std::future::pending().await;
                 }
             }
-            () = sleep_until(next) => asked.clear(),
+            () = sleep_until(next) => {
+                asked.clear();
+                next = Instant::now() + pace.secrets;
+            }
         }
         let now = wanted.borrow_and_update().clone();
-        let due: Vec<NsRef> =
-            now.iter().filter(|(at, time)| asked.get(*at) != Some(*time)).map(|(at, _)| at.clone()).collect();
-        let is_round = asked.is_empty();
+        let due = now.iter().filter(|(at, time)| asked.get(*at) != Some(*time)).map(|(at, _)| at.clone());
+        let due: Vec<NsRef> = due.collect();
         asked = now;
-        let mut failed = false;
-        let mut answers = stream::iter(due).map(|at| look(&client, &metrics, at)).buffer_unordered(AT_ONCE);
-        while let Some((at, fact)) = answers.next().await {
-            failed |= matches!(fact, Fact::Unreadable);
+        let mut answers = stream::iter(due).map(|at| look(&client, at)).buffer_unordered(AT_ONCE);
+        while let Some((at, answer)) = answers.next().await {
+            let fact = answer.unwrap_or_else(|failure| {
+                metrics.failed(FactKind::Secret, failure.label);
+                if complaints.is_news(failure.label, std::time::Instant::now()) {
+                    tracing::warn!(
+                        name = at.name,
+                        namespace = at.namespace,
+                        reason = failure.label,
+                        "whether a Secret with credentials exists cannot be told: {failure}"
+                    );
+                }
+                // A right that is missing does not come back by itself in a moment.
+                if failure.label != Failure::FORBIDDEN {
+                    next = next.min(Instant::now() + pace.failed_secrets);
+                }
+                Fact::Unreadable
+            });
+            // Without a reader there is nobody left to tell.
             let _ = writer.send(Message::Secret { at, fact }).await;
-        }
-        let pause = if failed { pace.failed_secrets } else { pace.secrets };
-        if is_round || failed {
-            next = next.max(Instant::now() + pause).min(Instant::now() + pause);
         }
     }
 }
 
-async fn look(client: &Client, metrics: &Metrics, at: NsRef) -> (NsRef, Fact) {
-    let fact = match timeout(PATIENCE, exists(client, &at)).await {
-        Ok(Ok(fact)) => fact,
-        Ok(Err(failure)) => complain(metrics, &at, &failure),
-        Err(_) => complain(metrics, &at, &Failure::no_answer()),
-    };
-    (at, fact)
-}
-
-fn complain(metrics: &Metrics, at: &NsRef, failure: &Failure) -> Fact {
-    metrics.failed(FactKind::Secret, failure.label);
-    tracing::debug!(name = at.name, namespace = at.namespace, "a Secret cannot be looked for: {failure}");
-    Fact::Unreadable
+async fn look(client: &Client, at: NsRef) -> (NsRef, Result<Fact, Failure>) {
+    let answer = timeout(PATIENCE, exists(client, &at)).await;
+    (at, answer.unwrap_or_else(|_| Err(Failure::no_answer())))
 }
 
 /// Whether there is such a Secret. A name that no object can have is not asked for: it would become part of a path.

@@ -36,34 +36,37 @@ pub(super) async fn follow<K: Watched>(
     metrics: Metrics,
     writer: mpsc::Sender<Message>,
 ) -> Infallible {
-    let mut watch = Watch::<K> { api: Api::all(client), pace, writer, version: None };
+    let mut watch = Watch::<K> { api: Api::all(client), pace, writer, version: None, is_well: false };
     let (mut backoff, mut complaints) = (Backoff::default(), Complaints::default());
+    let mut has_listed_again = false;
     loop {
         let result = match watch.version.clone() {
             None => watch.list().await,
             Some(version) => watch.listen(version).await,
         };
-        match result {
-            Ok(()) => {
-                backoff.reset();
-                if complaints.settle() {
-                    tracing::info!(kind = %K::KIND, "the kind is watched again");
-                }
-            }
-            Err(failure) => {
-                metrics.failed(K::KIND, failure.label);
-                if failure.needs_list() {
-                    watch.version = None;
-                }
-                complain::<K>(&failure, &mut complaints);
-                sleep(backoff.next()).await;
+        if std::mem::take(&mut watch.is_well) {
+            backoff.reset();
+            has_listed_again = false;
+            if complaints.settle() {
+                tracing::info!(kind = %K::KIND, "the kind is watched again");
             }
         }
+        let Err(failure) = result else { continue };
+        metrics.failed(K::KIND, failure.label);
+        complain::<K>(&failure, &mut complaints);
+        if failure.needs_list() {
+            watch.version = None;
+            // Every restart of the API server makes this necessary, and then it is not to be waited for. When it
+            // did not help, it is.
+            if !std::mem::replace(&mut has_listed_again, true) {
+                continue;
+            }
+        }
+        sleep(backoff.next()).await;
     }
 }
 
 fn complain<K: Watched>(failure: &Failure, complaints: &mut Complaints) {
-    // Every restart of the API server expires its watches.
     if failure.label == Failure::EXPIRED {
         tracing::debug!(kind = %K::KIND, "the kind is listed again: {failure}");
     } else if !complaints.is_news(failure.label, Instant::now()) {
@@ -84,6 +87,8 @@ struct Watch<K> {
     writer: mpsc::Sender<Message>,
     /// From where to go on; nothing before the first list.
     version: Option<String>,
+    /// Whether a watch has said anything good: one that only opens may fail right after, again and again.
+    is_well: bool,
 }
 
 impl<K: Watched> Watch<K> {
@@ -132,8 +137,10 @@ impl<K: Watched> Watch<K> {
                 return Err(Failure::no_answer());
             };
             let Some(event) = event else { break };
+            let event = event?;
             is_silent = false;
-            match event? {
+            self.is_well |= !matches!(event, WatchEvent::Error(_));
+            match event {
                 WatchEvent::Added(object) | WatchEvent::Modified(object) => {
                     self.version = object.resource_version().or_else(|| self.version.take());
                     self.tell(Heard::Applied(object.into_entry())).await;
@@ -152,6 +159,7 @@ impl<K: Watched> Watch<K> {
         if is_silent && opened.elapsed() < SHORT {
             return Err(Failure::new("Ended", "the API server ends watches at once"));
         }
+        self.is_well = true;
         self.tell(Heard::Alive).await;
         Ok(())
     }

@@ -53,8 +53,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Takes in messages until it is dropped.
-    pub(super) async fn run(self, mut messages: mpsc::Receiver<Message>) -> Infallible {
-        let mut known = Known::new(Instant::now());
+    pub(super) async fn run(self, mut known: Known, mut messages: mpsc::Receiver<Message>) -> Infallible {
         let mut batch = Vec::with_capacity(BATCH);
         let mut tick = interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -95,24 +94,18 @@ impl Writer {
     }
 
     fn share(&self, known: &Known) {
-        self.missing.send_if_modified(|missing| replace(missing, || known.missing(), missing.is_empty()));
+        self.missing.send_if_modified(|missing| {
+            // Once nothing is missing, nothing will be again.
+            let current = if missing.is_empty() { BTreeSet::new() } else { known.missing() };
+            std::mem::replace(missing, current) != *missing
+        });
         let wanted = known.credentials().wanted();
         self.wanted.send_if_modified(|shared| {
-            let changed = shared != wanted;
-            if changed {
+            let is_new = shared != wanted;
+            if is_new {
                 shared.clone_from(wanted);
             }
-            changed
+            is_new
         });
     }
-}
-
-fn replace<T: PartialEq>(shared: &mut T, current: impl FnOnce() -> T, is_final: bool) -> bool {
-    if is_final {
-        return false;
-    }
-    let current = current();
-    let changed = *shared != current;
-    *shared = current;
-    changed
 }
