@@ -5,3 +5,4 @@
 
 pub mod admission;
 pub mod endpoint;
+pub mod registration;
