@@ -158,8 +158,10 @@ fn rule(resource: &str, operations: &[&str]) -> RuleWithOperations {
 }
 
 fn match_conditions() -> Vec<MatchCondition> {
-    let condition =
-        |name: &str, expression: &str| MatchCondition { name: name.to_owned(), expression: expression.to_owned() };
+    let condition = |name: &str, expression: &str| MatchCondition {
+        name: name.to_owned(),
+        expression: expression.to_owned(),
+    };
     vec![
         condition("not-on-its-way-out", NOT_ON_ITS_WAY_OUT),
         condition("changes-what-is-judged", CHANGES_WHAT_IS_JUDGED),
@@ -215,7 +217,8 @@ mod tests {
     fn scaling_is_judged_and_deletions_only_where_something_may_depend_on_the_object() {
         let resources = |stage, kind| {
             let endpoint = at(stage).find(|it| it.kind == kind).unwrap();
-            let flat = |it: RuleWithOperations| (it.resources.unwrap().concat(), it.operations.unwrap().join(" "));
+            let flat =
+                |it: RuleWithOperations| (it.resources.unwrap().concat(), it.operations.unwrap().join(" "));
             rules(endpoint).into_iter().map(flat).collect::<Vec<_>>()
         };
         let rule = |resource: &str, operations: &str| (resource.to_owned(), operations.to_owned());
@@ -223,7 +226,10 @@ mod tests {
             resources(Stage::Validating, Kind::TenantCluster),
             [rule("tenantclusters", "CREATE UPDATE"), rule("tenantclusters/scale", "UPDATE")]
         );
-        assert_eq!(resources(Stage::Mutating, Kind::TenantCluster), [rule("tenantclusters", "CREATE UPDATE")]);
+        assert_eq!(
+            resources(Stage::Mutating, Kind::TenantCluster),
+            [rule("tenantclusters", "CREATE UPDATE")]
+        );
         assert_eq!(
             resources(Stage::Validating, Kind::ProviderConfig),
             [rule("providerconfigs", "CREATE UPDATE DELETE")]
