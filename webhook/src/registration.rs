@@ -81,8 +81,8 @@ impl Target {
 /// The configuration of the mutating stage.
 pub fn mutating(target: &Target) -> MutatingWebhookConfiguration {
     let webhooks = at(Stage::Mutating).map(|endpoint| MutatingWebhook {
-        name: endpoint.webhook_name(),
-        client_config: target.client_config(endpoint.path()),
+        name: endpoint.webhook.to_owned(),
+        client_config: target.client_config(endpoint.path.to_owned()),
         rules: Some(rules(endpoint)),
         admission_review_versions: vec!["v1".to_owned()],
         failure_policy: Some("Fail".to_owned()),
@@ -105,8 +105,8 @@ pub fn mutating(target: &Target) -> MutatingWebhookConfiguration {
 /// kinds only.
 pub fn validating(target: &Target) -> ValidatingWebhookConfiguration {
     let webhooks = at(Stage::Validating).map(|endpoint| ValidatingWebhook {
-        name: endpoint.webhook_name(),
-        client_config: target.client_config(endpoint.path()),
+        name: endpoint.webhook.to_owned(),
+        client_config: target.client_config(endpoint.path.to_owned()),
         rules: Some(rules(endpoint)),
         admission_review_versions: vec!["v1".to_owned()],
         failure_policy: Some("Fail".to_owned()),
@@ -196,7 +196,7 @@ mod tests {
         let mutating = mutating.webhooks.unwrap().into_iter().map(|it| (it.name, path(it.client_config)));
         let validating = validating.webhooks.unwrap().into_iter().map(|it| (it.name, path(it.client_config)));
         let registered: Vec<_> = mutating.chain(validating).collect();
-        let served: Vec<_> = ENDPOINTS.iter().map(|it| (it.webhook_name(), it.path())).collect();
+        let served: Vec<_> = ENDPOINTS.iter().map(|it| (it.webhook.to_owned(), it.path.to_owned())).collect();
         assert_eq!(registered, served);
     }
 
