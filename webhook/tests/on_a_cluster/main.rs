@@ -6,6 +6,10 @@
     reason = "a test's helpers fail the test by panicking, like the test itself"
 )]
 
+mod harness;
 mod manifests;
 mod objects;
 mod recovery;
+mod rights;
+mod samples;
+mod seeds;

@@ -10,10 +10,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::harness::{ACCOUNT, GROUPS};
 use crate::objects::{documents, install_definitions, read, repository};
-
-/// The user that the ServiceAccount of the manifests is.
-const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-webhook";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_command_installs_everything_and_a_second_changes_nothing() {
@@ -61,8 +59,7 @@ async fn samples_of_administrators_make_administrators(plane: &ControlPlane) {
 }
 
 async fn the_account_may_do_what_it_needs_and_no_more(plane: &ControlPlane) {
-    let groups = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
-    let account = plane.user(ACCOUNT, &groups).unwrap();
+    let account = plane.user(ACCOUNT, &GROUPS).unwrap();
     let system = "--namespace=butler-system";
     let cases: &[(&str, &[&str])] = &[
         ("yes", &["watch", "tenantclusters.butler.butlerlabs.dev", "-A"]),
