@@ -10,6 +10,7 @@
 mod dependencies;
 mod values;
 
+pub(super) use self::dependencies::way_back;
 pub(super) use self::values::compiled;
 use butler_api::butler_config::ChartSources;
 use butler_api::excerpt::excerpt;

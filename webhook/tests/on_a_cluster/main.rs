@@ -13,3 +13,4 @@ mod recovery;
 mod rights;
 mod samples;
 mod seeds;
+mod suite;

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 
 use self::bless::Seen;
 use self::case::{By, Operation, Person, Planned, place};
-use self::platform::Platform;
+use self::platform::{Changed, Platform};
 
 /// As many kubectls at once as keep two processors busy.
 const BESIDE_EACH_OTHER: usize = 4;
@@ -48,17 +48,37 @@ async fn every_rule_answers_as_its_cases_say() {
     println!("cases: {}, rules: {}", planned.len(), rule_ids().len());
 }
 
-/// Runs a case and says what was not as expected.
+/// Runs a case, tidies up after it, and says what was not as expected.
 async fn run(plane: &ControlPlane, platform: &Platform, planned: &Planned) -> Option<String> {
-    let case = &planned.case;
+    let mut changed = Changed::default();
+    let surprise = match set_up(plane, platform, planned, &mut changed).await {
+        Ok(()) => until_as_expected(plane, planned).await,
+        Err(error) => Some(error),
+    };
+    let made = planned.old.as_ref().or(planned.case.stored.then_some(&planned.object));
+    let tidied = platform.restore(&changed, made).await;
+    let surprise = surprise.or(tidied.err())?;
+    Some(format!("{}: {}\n{surprise}", planned.topic, planned.case.name))
+}
+
+async fn set_up(
+    plane: &ControlPlane,
+    platform: &Platform,
+    planned: &Planned,
+    changed: &mut Changed,
+) -> Result<(), String> {
     if let Some(old) = &planned.old {
-        let person = case.old_by.as_ref().unwrap_or(&planned.caller);
+        let person = planned.case.old_by.as_ref().unwrap_or(&planned.caller);
         let user = plane.user(person.name(), &person.groups()).unwrap();
-        platform.store(&user.client().await.unwrap(), old).await;
+        platform.store(&user.client().await.unwrap(), old).await?;
     }
-    let changed = platform.change(&case.platform).await;
-    let started = Instant::now();
-    let surprise = loop {
+    platform.change(&planned.case.platform, changed).await
+}
+
+/// Asks, again for a while if the platform was changed, because the gate may answer from before the change.
+async fn until_as_expected(plane: &ControlPlane, planned: &Planned) -> Option<String> {
+    let (case, started) = (&planned.case, Instant::now());
+    loop {
         if !planned.is_alone() {
             sleep(if bless::is_asked_for() { 3 * SETTLING } else { SETTLING }).await;
         }
@@ -66,17 +86,12 @@ async fn run(plane: &ControlPlane, platform: &Platform, planned: &Planned) -> Op
         let surprise = compare(planned, succeeded, &seen);
         if surprise.is_some() && bless::is_asked_for() && succeeded == case.admitted.is_some() {
             bless::write(planned, &seen);
-            break None;
+            return None;
         }
         if surprise.is_none() || case.stored || planned.is_alone() || started.elapsed() > PATIENCE {
-            break surprise;
+            return surprise;
         }
-    };
-    if case.stored || planned.old.is_some() {
-        platform.remove(planned.old.as_ref().unwrap_or(&planned.object)).await;
     }
-    platform.restore(&changed).await;
-    surprise
 }
 
 /// What kubectl does and prints.
@@ -122,15 +137,12 @@ fn kubeconfig(plane: &ControlPlane, person: &Person) -> String {
 fn compare(planned: &Planned, succeeded: bool, seen: &Seen) -> Option<String> {
     let case = &planned.case;
     let expected = case.admitted.as_ref().or(case.denied.as_ref());
-    let as_expected = succeeded == case.admitted.is_some()
-        && expected == Some(&seen.prints)
-        && case.patch == seen.patch;
+    let as_expected =
+        succeeded == case.admitted.is_some() && expected == Some(&seen.prints) && case.patch == seen.patch;
     let indented = |text: &str| text.replace('\n', "\n    ");
     (!as_expected).then(|| {
         format!(
-            "{}: {}\n  expected {}\n    {}\n    {}\n  {}\n    {}\n    {}",
-            planned.topic,
-            case.name,
+            "  expected {}\n    {}\n    {}\n  {}\n    {}\n    {}",
             if case.admitted.is_some() { "success" } else { "failure" },
             indented(expected.map_or("", String::as_str)),
             indented(case.patch.as_deref().unwrap_or_default()),

@@ -23,9 +23,7 @@ pub(super) fn write(planned: &Planned, seen: &Seen) {
     let start = lines
         .iter()
         .position(|line| line.trim_start().strip_prefix("- name: ") == Some(planned.case.name.as_str()))
-        .unwrap_or_else(|| {
-            panic!("{}: no line `- name: {}`", planned.file.display(), planned.case.name)
-        });
+        .unwrap_or_else(|| panic!("{}: no line `- name: {}`", planned.file.display(), planned.case.name));
     let length = lines[start + 1..]
         .iter()
         .position(|line| line.trim_start().starts_with("- name: ") || line.starts_with('#'))
@@ -34,7 +32,8 @@ pub(super) fn write(planned: &Planned, seen: &Seen) {
     let mut dropping = false;
     for line in lines.drain(start..=start + length) {
         if line.starts_with("    ") && !line.starts_with("     ") {
-            dropping = ["admitted:", "denied:", "patch:"].iter().any(|key| line.trim_start().starts_with(key));
+            dropping =
+                ["admitted:", "denied:", "patch:"].iter().any(|key| line.trim_start().starts_with(key));
         }
         if !dropping && !line.is_empty() {
             kept.push(line);

@@ -34,7 +34,7 @@ pub(super) struct Case {
     #[serde(rename = "old-by")]
     pub(super) old_by: Option<Person>,
     /// What differs from the minimal object, or from `old`.
-    #[serde(default)]
+    #[serde(default = "nothing")]
     pub(super) change: Value,
     #[serde(default)]
     pub(super) operation: Operation,
@@ -71,6 +71,10 @@ pub(super) enum By {
     Gate,
     /// The API server itself, from the schema of the kind.
     Schema,
+}
+
+fn nothing() -> Value {
+    json!({})
 }
 
 /// Somebody, by name or by name and groups.
@@ -152,14 +156,7 @@ pub(super) fn plan(minimal: &[Value]) -> Vec<Planned> {
             let is_update = case.operation == Operation::Update;
             assert!(!is_update || old.as_ref() != Some(&object), "{at}: old and new are the same");
             let caller = case.caller.clone().unwrap_or_else(|| file.caller.clone());
-            planned.push(Planned {
-                file: path.clone(),
-                topic: topic.clone(),
-                caller,
-                case,
-                object,
-                old,
-            });
+            planned.push(Planned { file: path.clone(), topic: topic.clone(), caller, case, object, old });
         }
     }
     planned

@@ -9,7 +9,6 @@ use tokio::time::sleep;
 
 use super::case::{directory, documents, files, merged, of_kind, place, without_status};
 
-const MANAGER: &str = "butler-suite";
 /// Keeps an object that is being deleted.
 const HELD: &str = "suite.example.org/held";
 const GLANCE: Duration = Duration::from_millis(20);
@@ -73,19 +72,18 @@ impl Platform {
             files(&directory().join("platform")).iter().flat_map(|path| documents(path)).collect();
         let platform = Self { client, objects, minimal: minimal.to_vec() };
         for object in &platform.objects {
-            platform.put(object).await;
+            platform.put(object).await.unwrap();
         }
         platform
     }
 
-    /// Changes it for a case. Returns what has to be put back, and what has to go.
-    pub(super) async fn change(&self, tweaks: &[Value]) -> Changed {
-        let mut changed = Changed::default();
+    /// Changes it for a case, and notes what has to be put back and what has to go.
+    pub(super) async fn change(&self, tweaks: &[Value], changed: &mut Changed) -> Result<(), String> {
         for tweak in tweaks {
             let own = self.objects.iter().find(|object| place(object) == place(tweak)).cloned();
             if tweak["gone"] == true {
-                self.remove(tweak).await;
                 changed.put_back.extend(own);
+                self.remove(tweak).await?;
                 continue;
             }
             let like = own.as_ref().or_else(|| of_kind(&self.minimal, tweak["kind"].as_str().unwrap()));
@@ -95,77 +93,99 @@ impl Platform {
                 object["metadata"].as_object_mut().unwrap().remove("deletionTimestamp");
                 object["metadata"]["finalizers"] = json!([HELD]);
             }
-            self.put(&object).await;
-            if is_leaving {
-                let (_, _, name) = place(&object);
-                api(&self.client, &object).delete(&name, &DeleteParams::default()).await.unwrap();
-            }
             match own {
                 Some(own) => changed.put_back.push(own),
-                None => changed.remove.push(object),
+                None => changed.remove.push(object.clone()),
+            }
+            self.put(&object).await?;
+            if is_leaving {
+                let (_, _, name) = place(&object);
+                let left = api(&self.client, &object).delete(&name, &DeleteParams::default()).await;
+                left.map_err(|error| failed("delete", &object, &error))?;
             }
         }
-        changed
+        Ok(())
     }
 
-    /// Makes it as it was.
-    pub(super) async fn restore(&self, changed: &Changed) {
-        for object in changed.remove.iter().rev() {
-            self.remove(object).await;
+    /// Makes it as it was. What depends on the object of the case goes before it, and what it depends on changes back
+    /// after it.
+    pub(super) async fn restore(&self, changed: &Changed, made: Option<&Value>) -> Result<(), String> {
+        for object in changed.remove.iter().rev().chain(made) {
+            self.remove(object).await?;
         }
         for object in changed.put_back.iter().rev() {
-            self.put(object).await;
+            self.put(object).await?;
         }
+        Ok(())
     }
 
-    /// Applies an object and its status.
-    pub(super) async fn put(&self, object: &Value) {
+    /// Makes an object and its status be exactly so. Applying would leave empty lists behind.
+    async fn put(&self, object: &Value) -> Result<(), String> {
         let (kind, _, name) = place(object);
         let api = api(&self.client, object);
-        let params = PatchParams::apply(MANAGER).force();
-        let put = api.patch(&name, &params, &Patch::Apply(without_status(object))).await;
-        let put = put.unwrap_or_else(|error| panic!("{kind} `{name}`: {error}"));
+        let mut typed: DynamicObject = serde_json::from_value(without_status(object)).unwrap();
+        let there = api.get_opt(&name).await.map_err(|error| failed("read", object, &error))?;
+        let put = match there {
+            None => api.create(&PostParams::default(), &typed).await,
+            Some(there) => {
+                typed.metadata.resource_version = there.metadata.resource_version;
+                api.replace(&name, &PostParams::default(), &typed).await
+            }
+        };
+        let put = put.map_err(|error| failed("put", object, &error))?;
         let (before, after) = (put.data.get("status"), object.get("status"));
         if before != after && kind != "Namespace" {
-            let status = Patch::Merge(json!({"status": after}));
-            // A merge would keep what the old status had besides.
-            let nothing = Patch::Merge(json!({"status": null}));
-            api.patch_status(&name, &PatchParams::default(), &nothing).await.unwrap();
-            let written = api.patch_status(&name, &PatchParams::default(), &status).await;
-            written.unwrap_or_else(|error| panic!("status of {kind} `{name}`: {error}"));
+            // A merge alone would keep what the old status had besides.
+            for status in [None, after] {
+                let patch = Patch::Merge(json!({"status": status}));
+                let written = api.patch_status(&name, &PatchParams::default(), &patch).await;
+                written.map_err(|error| failed("write the status of", object, &error))?;
+            }
         }
+        Ok(())
     }
 
     /// Stores an object as somebody.
-    pub(super) async fn store(&self, client: &kube::Client, object: &Value) {
-        let (kind, _, name) = place(object);
+    pub(super) async fn store(&self, client: &kube::Client, object: &Value) -> Result<(), String> {
+        let (_, _, name) = place(object);
         let typed: DynamicObject = serde_json::from_value(without_status(object)).unwrap();
         let stored = api(client, object).create(&PostParams::default(), &typed).await;
-        stored.unwrap_or_else(|error| panic!("old {kind} `{name}`: {error}"));
+        stored.map_err(|error| failed("store the old", object, &error))?;
         if let Some(status) = object.get("status") {
-            let status = Patch::Merge(json!({"status": status}));
-            api(&self.client, object).patch_status(&name, &PatchParams::default(), &status).await.unwrap();
+            let patch = Patch::Merge(json!({"status": status}));
+            let written =
+                api(&self.client, object).patch_status(&name, &PatchParams::default(), &patch).await;
+            written.map_err(|error| failed("write the status of", object, &error))?;
         }
+        Ok(())
     }
 
     /// Removes an object, whatever holds it, and waits until it is gone.
-    pub(super) async fn remove(&self, object: &Value) {
+    async fn remove(&self, object: &Value) -> Result<(), String> {
         let (kind, _, name) = place(object);
         let api = api(&self.client, object);
-        let held = api.get_opt(&name).await.unwrap();
-        if held.is_some_and(|held| held.metadata.finalizers.is_some()) {
+        let there = api.get_opt(&name).await.map_err(|error| failed("read", object, &error))?;
+        if there.is_some_and(|there| there.metadata.finalizers.is_some()) {
             let free = Patch::Merge(json!({"metadata": {"finalizers": null}}));
-            api.patch(&name, &PatchParams::default(), &free).await.unwrap();
+            let freed = api.patch(&name, &PatchParams::default(), &free).await;
+            freed.map_err(|error| failed("free", object, &error))?;
         }
         match api.delete(&name, &DeleteParams::default()).await {
-            Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => {}
-            Err(error) => panic!("{kind} `{name}` stays: {error}"),
+            Err(error) => return Err(failed("delete", object, &error)),
+            Ok(_) => {}
         }
-        while kind != "Namespace" && api.get_opt(&name).await.unwrap().is_some() {
+        // A namespace takes its time, and nobody waits for its name.
+        while kind != "Namespace" && api.get_opt(&name).await.is_ok_and(|there| there.is_some()) {
             sleep(GLANCE).await;
         }
+        Ok(())
     }
+}
+
+fn failed(what: &str, object: &Value, error: &kube::Error) -> String {
+    let (kind, _, name) = place(object);
+    format!("cannot {what} {kind} `{name}`: {error}")
 }
 
 /// What a case changed.
