@@ -73,8 +73,8 @@ fn kubectl_scale_meets_the_same_rules() {
     assert_eq!(
         judged(300),
         [
-            "spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, each with a /24, but the cluster has 300 workers; use a \
-          larger range, or fewer workers"
+            "spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, each with a /24, but the cluster has 300 workers; use \
+          fewer, or create another cluster"
         ]
     );
     assert_eq!(

@@ -71,11 +71,7 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
         }
     }
     if let Some(Err(error)) = spec.values_schema.as_ref().map(compiled) {
-        findings.invalid(
-            SCHEMA,
-            "spec.valuesSchema",
-            format!("is not a JSON Schema that can be used: {error}"),
-        );
+        findings.invalid(SCHEMA, "spec.valuesSchema", format!("cannot be used: {error}"));
     }
 }
 
@@ -109,9 +105,16 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 7] = [
+        let table: [(Value, &[&str]); 8] = [
             (json!({}), &[]),
             (json!({"valuesSchema": {"type": "object"}}), &[]),
+            (
+                json!({"valuesSchema": {"$ref": "https://schemas.example.org/values.json"}}),
+                &[
+                    "spec.valuesSchema: cannot be used: it refers to another place, and nothing is fetched; put what it needs \
+                   under `$defs`",
+                ],
+            ),
             (
                 json!({"chart": {"repository": "ftp://charts"}}),
                 &[
@@ -135,8 +138,8 @@ mod tests {
             (
                 json!({"valuesSchema": {"type": 7}}),
                 &[
-                    "spec.valuesSchema: is not a JSON Schema that can be used: 7 is not valid under any of the schemas listed in \
-                   the 'anyOf' keyword",
+                    "spec.valuesSchema: cannot be used: `type`: 7 is not valid under any of the schemas listed in \
+                   the 'anyOf' keyword; write it by JSON Schema 2020-12",
                 ],
             ),
         ];

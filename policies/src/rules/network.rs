@@ -112,8 +112,13 @@ fn check_pod_size(case: &Case<'_, TenantCluster>, pods: Cidr, findings: &mut Fin
     let nodes = free_bits.map_or(0, |bits| 1_u128.checked_shl(bits).unwrap_or(u128::MAX));
     if nodes < replicas {
         let message = format!(
-            "`{pods}` has room for {nodes} nodes, each with a /{node_prefix}, but the cluster has {replicas} workers; use a \
-             larger range, or fewer workers"
+            "`{pods}` has room for {nodes} nodes, each with a /{node_prefix}, but the cluster has {replicas} workers; {}",
+            // The range of a cluster that exists cannot change.
+            if case.old().is_some() {
+                "use fewer, or create another cluster"
+            } else {
+                "use a larger range, or fewer workers"
+            }
         );
         findings.add(
             Finding::deny(Fault::Invalid, SIZE, POD, message)

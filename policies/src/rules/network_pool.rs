@@ -53,7 +53,9 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
         && let Ok(before) = old.spec.cidr.parse::<Cidr>()
         && !cidr.contains_cidr(before)
     {
-        let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
+        let message = format!(
+            "`{cidr}` leaves out addresses of `{before}`, and a pool only grows; keep those in, or create another pool"
+        );
         findings.forbidden(SHRINKS, "spec.cidr", message);
     }
     // Also of a pool as it stands: an update that leaves such addresses as they are must not be blamed for them.
@@ -93,6 +95,19 @@ fn check_ranges(
     if !older && (given(&allocation.start).is_some() || given(&allocation.end).is_some()) {
         let message = "is not read beside `spec.tenantAllocation.ranges`; remove `start` and `end`";
         findings.invalid(OVERLAP, "spec.tenantAllocation.start", message);
+    }
+    match (given(&allocation.start), given(&allocation.end)) {
+        (Some(_), None) if older => {
+            let message = "is missing beside `start`; write the last address to hand out";
+            findings.add(Finding::deny(Fault::Required, NOT_A_RANGE, "spec.tenantAllocation.end", message));
+            return Vec::new();
+        }
+        (None, Some(_)) if older => {
+            let message = "is missing beside `end`; write the first address to hand out";
+            findings.add(Finding::deny(Fault::Required, NOT_A_RANGE, "spec.tenantAllocation.start", message));
+            return Vec::new();
+        }
+        _ => {}
     }
     let mut ranges: Vec<AddressRange> = Vec::new();
     for (place, span) in allocation.ranges().iter().enumerate() {
@@ -147,7 +162,8 @@ fn check_others(case: &Case<'_, NetworkPool>, cidr: Cidr, findings: &mut Finding
     others.sort_unstable();
     if let Some((name, other)) = others.first() {
         let message = format!(
-            "`{cidr}` overlaps `{other}` of the NetworkPool `{name}`; two clusters could get one address"
+            "`{cidr}` overlaps `{other}` of the NetworkPool `{name}`, so that two clusters could get one address; choose a range apart \
+             from it"
         );
         findings.invalid(OVERLAP, "spec.cidr", message);
     }
@@ -305,9 +321,7 @@ mod tests {
             ),
             (
                 json!({"tenantAllocation": {"start": "10.50.1.8"}}),
-                &[
-                    "spec.tenantAllocation: `` is not an IP address; write one such as `10.40.1.10` or `fd00::10`",
-                ],
+                &["spec.tenantAllocation.end: is missing beside `start`; write the last address to hand out"],
             ),
             (
                 json!({"tenantAllocation": {"start": "10.50.1.8", "ranges": [{"start": "10.50.1.0", "end": "10.50.1.9"}]}}),
@@ -328,7 +342,8 @@ mod tests {
         assert_eq!(
             on_create(check, &typed(json!({})), &facts),
             [
-                "spec.cidr: `10.50.0.0/22` overlaps `10.50.2.0/24` of the NetworkPool `other`; two clusters could get one address"
+                "spec.cidr: `10.50.0.0/22` overlaps `10.50.2.0/24` of the NetworkPool `other`, so that two clusters could get one address; choose a \
+              range apart from it"
             ]
         );
     }
@@ -370,7 +385,9 @@ mod tests {
         assert_eq!(on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/21"})), &facts), [""; 0]);
         assert_eq!(
             on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/23"})), &facts),
-            ["spec.cidr: `10.50.0.0/23` leaves out addresses of `10.50.0.0/22`; a pool can only grow"]
+            [
+                "spec.cidr: `10.50.0.0/23` leaves out addresses of `10.50.0.0/22`, and a pool only grows; keep those in, or create another pool"
+            ]
         );
         assert_eq!(
             on_update(

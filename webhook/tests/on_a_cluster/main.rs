@@ -3,14 +3,17 @@
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a test's helpers fail the test by panicking, like the test itself"
 )]
 
 mod harness;
+mod hostile;
 mod manifests;
 mod objects;
 mod recovery;
 mod rights;
+mod same_file_again;
 mod samples;
 mod seeds;
 mod suite;
