@@ -29,11 +29,12 @@ fn verdict(body: &str, facts: &crate::Facts) -> Verdict {
     judge(&Review::parse(body.as_bytes()).expect("review"), facts)
 }
 
-/// Whether both say the same of the same field, wherever in a list it is.
+/// Whether both say the same of the same field, wherever in a list it is. What is to be done about a measured one
+/// may differ.
 fn same(one: &Finding, other: &Finding) -> bool {
     let field = |finding: &Finding| finding.path.replace(|letter: char| letter.is_ascii_digit(), "");
-    (one.rule, one.reason, &one.message, field(one))
-        == (other.rule, other.reason, &other.message, field(other))
+    let alike = one.message == other.message || one.measure.is_some_and(|it| Some(it) == other.measure);
+    alike && (one.rule, one.reason, field(one)) == (other.rule, other.reason, field(other))
 }
 
 proptest! {

@@ -30,6 +30,11 @@ metadata: {name: harvester-a, namespace: butler-system}
 spec: {provider: harvester, credentialsRef: {name: harvester-a}, harvester: {networkName: default/vlan40}}
 ---
 apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: ProviderConfig
+metadata: {name: harvester-b, namespace: butler-system}
+spec: {provider: harvester, credentialsRef: {name: harvester-a}, harvester: {networkName: default/vlan41}}
+---
+apiVersion: butler.butlerlabs.dev/v1alpha1
 kind: ClusterCreationPolicy
 metadata: {name: images}
 spec: {scope: {platformWide: {}}, options: {image: {mode: default, default: default/approved}}}
@@ -68,7 +73,7 @@ const OBJECTS: [(&str, &str); 3] =
 /// Other defaults for everything.
 async fn change_defaults(gate: &Gate) {
     let config = json!({"spec": {
-        "defaultProviderConfigRef": {"name": "another"}, "defaultTeamLimits": {"maxClusters": 50},
+        "defaultProviderConfigRef": {"name": "harvester-b"}, "defaultTeamLimits": {"maxClusters": 50},
         "clusterDefaults": {"workerCount": 7, "workerCPU": 7, "kubernetesVersion": "v1.32.0", "defaultAddons": ["metallb"]},
         "controlPlaneExposure": {"mode": "Ingress", "hostname": "*.k8s.example.org"},
         "defaultAddonVersions": {"cilium": "1.18.0"}
@@ -84,11 +89,11 @@ async fn change_defaults(gate: &Gate) {
         kubectl(gate, &["patch", kind, name, "--type=merge", "-p", &change], "").await;
     }
     // A cluster that is made now gets the new ones.
+    let late = FILE.split("---").nth(1).unwrap().replace("orders", "late");
     eventually("the gate has seen the new defaults", async || {
-        let other = FILE.replace("orders", "late");
-        let args = ["apply", "--server-side", "--dry-run=server", "-o", "json", "-f", "-"];
-        let shown = gate.plane().kubectl_with_input(&args, &other).await.unwrap().stdout;
-        shown.contains("default/newer") && shown.contains("v1.32.0")
+        let args = ["create", "--dry-run=server", "-o", "json", "-f", "-"];
+        let shown = gate.plane().kubectl_with_input(&args, &late).await.unwrap().stdout;
+        ["harvester-b", "default/newer", "v1.32.0"].iter().all(|default| shown.contains(default))
     })
     .await;
 }
