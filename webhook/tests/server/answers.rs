@@ -10,8 +10,8 @@ async fn a_review_is_answered_at_every_endpoint() {
     let world = World::new(Limits::default()).await;
     let mut caller = world.caller().await;
     for endpoint in ENDPOINTS {
-        let path = endpoint.path();
-        caller.send(&request("POST", &path, "application/json; charset=utf-8", "{}")).await;
+        let path = endpoint.path;
+        caller.send(&request("POST", path, "application/json; charset=utf-8", "{}")).await;
         let answer = caller.answer().await;
         assert_eq!(answer.status, 200);
         assert_eq!(answer.header("content-type"), Some("application/json"));

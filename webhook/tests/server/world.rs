@@ -35,7 +35,7 @@ impl Gate for Obedient {
             b"wait" => self.released.acquire().await.unwrap().forget(),
             _ => {}
         }
-        Reply::Answer(format!("{} {}", endpoint.path(), body.len()).into_bytes())
+        Reply::Answer(format!("{} {}", endpoint.path, body.len()).into_bytes())
     }
 }
 
