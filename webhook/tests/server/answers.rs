@@ -3,11 +3,11 @@
 use butler_webhook::endpoint::ENDPOINTS;
 use butler_webhook::server::Limits;
 
-use crate::world::{PATH, World, judged, post, request};
+use crate::world::{PATH, World, judged, patient, post, request};
 
 #[tokio::test]
 async fn a_review_is_answered_at_every_endpoint() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut caller = world.caller().await;
     for endpoint in ENDPOINTS {
         let path = endpoint.path;
@@ -27,7 +27,7 @@ async fn a_review_is_answered_at_every_endpoint() {
 
 #[tokio::test]
 async fn what_is_not_served_says_what_is() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let no_path = "nothing is served at this path; reviews are sent to the paths of the webhook configurations, such as \
                    `/validate-butler-butlerlabs-dev-v1alpha1-tenantcluster`\n";
     let no_post = "only POST is served at this path, with an AdmissionReview\n";
@@ -56,7 +56,7 @@ async fn what_is_not_served_says_what_is() {
 
 #[tokio::test]
 async fn a_body_of_10_mib_is_refused_by_its_announced_length() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let answer = world.ask(&post(&"x".repeat(10 << 20))).await;
     assert_eq!(answer.status, 413);
     assert_eq!(answer.body, "the body is larger than the 8388608 bytes that are read\n");
@@ -64,7 +64,7 @@ async fn a_body_of_10_mib_is_refused_by_its_announced_length() {
 
 #[tokio::test]
 async fn an_announced_length_is_refused_before_anything_of_it_is_sent() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut caller = world.caller().await;
     let head = request("POST", PATH, "application/json", "")
         .replace("content-length: 0", "content-length: 8388609\r\nexpect: 100-continue");
@@ -75,7 +75,7 @@ async fn an_announced_length_is_refused_before_anything_of_it_is_sent() {
 
 #[tokio::test]
 async fn a_body_up_to_the_limit_is_read_whole() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let answer = world.ask(&post(&"x".repeat(8 << 20))).await;
     assert_eq!(answer.body, judged(8 << 20));
 }
@@ -91,7 +91,7 @@ fn chunked(sizes: &[usize]) -> String {
 
 #[tokio::test]
 async fn a_chunked_body_is_bounded_too() {
-    let world = World::new(Limits { body_bytes: 100_000, ..Limits::default() }).await;
+    let world = World::new(Limits { body_bytes: 100_000, ..patient() }).await;
     assert_eq!(world.ask(&chunked(&[1000; 100])).await.body, judged(100_000));
     let answer = world.ask(&chunked(&[1000; 101])).await;
     assert_eq!(answer.status, 413);
@@ -101,7 +101,7 @@ async fn a_chunked_body_is_bounded_too() {
 
 #[tokio::test]
 async fn a_panic_costs_one_request_and_nothing_else() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut caller = world.caller().await;
     caller.send(&post("panic")).await;
     let answer = caller.answer().await;
@@ -118,7 +118,7 @@ async fn a_panic_costs_one_request_and_nothing_else() {
 
 #[tokio::test]
 async fn pipelined_requests_are_answered_in_order() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut caller = world.caller().await;
     caller.send(&(post("1") + &post("22") + &request("POST", "/", "", "") + &post("4444"))).await;
     assert_eq!(caller.answer().await.body, judged(1));
@@ -129,7 +129,7 @@ async fn pipelined_requests_are_answered_in_order() {
 
 #[tokio::test]
 async fn one_request_too_many_is_told_to_come_again() {
-    let world = World::new(Limits { in_flight: 2, ..Limits::default() }).await;
+    let world = World::new(Limits { in_flight: 2, ..patient() }).await;
     let mut waiting = Vec::new();
     for _ in 0..2 {
         let mut caller = world.caller().await;
@@ -157,7 +157,7 @@ async fn one_request_too_many_is_told_to_come_again() {
 
 #[tokio::test]
 async fn bodies_past_the_memory_for_all_of_them_are_told_to_come_again() {
-    let world = World::new(Limits { body_bytes_in_total: 100_000, ..Limits::default() }).await;
+    let world = World::new(Limits { body_bytes_in_total: 100_000, ..patient() }).await;
     let mut half = world.caller().await;
     let large = post(&"x".repeat(90_000));
     // All but the last byte: the server keeps what it has.

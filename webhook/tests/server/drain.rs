@@ -5,14 +5,14 @@ use std::time::Duration;
 use butler_webhook::server::{Drain, Drained, Limits};
 use tokio::net::TcpStream;
 
-use crate::world::{World, eventually, judged, post, within};
+use crate::world::{World, eventually, judged, patient, post, within};
 
 const LONG: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn while_others_hear_of_it_reviews_are_still_taken() {
     let drain = Drain { notice: Duration::from_secs(1), grace: LONG };
-    let world = World::that_drains(Limits::default(), drain).await;
+    let world = World::that_drains(patient(), drain).await;
     assert!(world.readiness.is_ready());
     let mut known = world.caller().await;
     known.send(&post("{}")).await;
@@ -34,7 +34,7 @@ async fn while_others_hear_of_it_reviews_are_still_taken() {
 
 #[tokio::test]
 async fn what_is_in_flight_is_finished_and_nobody_new_is_taken() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut silent = world.caller().await;
     silent.send(&post("{}")).await;
     assert_eq!(silent.answer().await.status, 200);
@@ -54,7 +54,7 @@ async fn what_is_in_flight_is_finished_and_nobody_new_is_taken() {
 
 #[tokio::test]
 async fn who_has_just_connected_may_still_ask_once() {
-    let world = World::new(Limits::default()).await;
+    let world = World::new(patient()).await;
     let mut other = world.caller().await;
     other.send(&post("{}")).await;
     assert_eq!(other.answer().await.status, 200);
@@ -73,7 +73,7 @@ async fn who_has_just_connected_may_still_ask_once() {
 #[tokio::test]
 async fn what_does_not_finish_is_cut() {
     let drain = Drain { notice: Duration::ZERO, grace: Duration::from_millis(300) };
-    let limits = Limits { request: LONG, ..Limits::default() };
+    let limits = Limits { request: LONG, ..patient() };
     let world = World::that_drains(limits, drain).await;
     let mut caller = world.caller().await;
     caller.send(&post("hang")).await;

@@ -6,13 +6,13 @@ use butler_webhook::server::Limits;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-use crate::world::{World, judged, post, within};
+use crate::world::{World, judged, patient, post, within};
 
 const SHORT: Duration = Duration::from_millis(200);
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_given_up() {
-    let world = World::new(Limits { body: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { body: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send(post("{}").strip_suffix('}').unwrap()).await;
     let answer = caller.answer().await;
@@ -26,7 +26,7 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn a_body_that_comes_in_drops_is_given_up() {
-    let world = World::new(Limits { body: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { body: SHORT, ..patient() }).await;
     let (mut reads, mut writes) = tokio::io::split(world.tls(b"http/1.1").await);
     let drops = tokio::spawn(async move {
         use tokio::io::AsyncWriteExt;
@@ -49,7 +49,7 @@ async fn a_body_that_comes_in_drops_is_given_up() {
 
 #[tokio::test]
 async fn a_head_that_does_not_end_is_cut() {
-    let world = World::new(Limits { first_request: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { first_request: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send("POST / HTTP/1.1\r\nhost: ").await;
     assert_eq!(caller.closed().await, "");
@@ -60,7 +60,7 @@ async fn a_head_that_does_not_end_is_cut() {
 #[tokio::test]
 async fn a_caller_that_asks_nothing_is_cut() {
     for protocol in [b"http/1.1".as_slice(), b"h2"] {
-        let world = World::new(Limits { first_request: SHORT, ..Limits::default() }).await;
+        let world = World::new(Limits { first_request: SHORT, ..patient() }).await;
         let mut stream = world.tls(protocol).await;
         let _ = within(stream.read_to_end(&mut Vec::new())).await;
         world.metric_becomes("butler_webhook_connections_ended_total{reason=\"nothing-asked\"}", 1).await;
@@ -70,7 +70,7 @@ async fn a_caller_that_asks_nothing_is_cut() {
 
 #[tokio::test]
 async fn a_connection_without_requests_is_closed() {
-    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send(&post("{}")).await;
     assert_eq!(caller.answer().await.body, judged(2));
@@ -80,7 +80,7 @@ async fn a_connection_without_requests_is_closed() {
 
 #[tokio::test]
 async fn a_later_head_that_does_not_end_is_cut_as_well() {
-    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send(&post("{}")).await;
     assert_eq!(caller.answer().await.status, 200);
@@ -90,17 +90,18 @@ async fn a_later_head_that_does_not_end_is_cut_as_well() {
 
 #[tokio::test]
 async fn a_review_in_progress_is_not_taken_for_silence() {
-    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { first_request: SHORT, idle: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send(&post("wait")).await;
-    tokio::time::sleep(5 * SHORT).await;
+    // Longer than two looks at the connection and the second that it would have to close.
+    tokio::time::sleep(10 * SHORT).await;
     world.released.add_permits(1);
     assert_eq!(caller.answer().await.body, judged(4));
 }
 
 #[tokio::test]
 async fn a_handshake_that_does_not_come_is_cut() {
-    let world = World::new(Limits { handshake: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { handshake: SHORT, ..patient() }).await;
     let mut stream = TcpStream::connect(world.address).await.unwrap();
     assert_eq!(within(stream.read(&mut [0; 1])).await.unwrap(), 0);
     world.metric_becomes("butler_webhook_tls_handshake_failures_total{reason=\"timeout\"}", 1).await;
@@ -109,7 +110,7 @@ async fn a_handshake_that_does_not_come_is_cut() {
 
 #[tokio::test]
 async fn a_review_that_hangs_is_given_up_and_the_connection_goes_on() {
-    let world = World::new(Limits { request: SHORT, ..Limits::default() }).await;
+    let world = World::new(Limits { request: SHORT, ..patient() }).await;
     let mut caller = world.caller().await;
     caller.send(&post("hang")).await;
     let answer = caller.answer().await;

@@ -224,6 +224,12 @@ pub(crate) fn judged(length: usize) -> String {
     format!("{PATH} {length}")
 }
 
+/// The limits as they are, but with all the time that a loaded machine needs.
+pub(crate) fn patient() -> Limits {
+    let long = Duration::from_secs(30);
+    Limits { handshake: long, first_request: long, body: long, request: long, ..Limits::default() }
+}
+
 /// Nothing here takes long; a test that would hang fails instead.
 pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), future).await.expect("still nothing after half a minute")
