@@ -14,8 +14,8 @@ use butler_api::{
 };
 use serde_json::value::RawValue;
 
-pub use self::envelope::ReviewError;
 use self::envelope::{Envelope, Request};
+pub use self::envelope::{Operation, ReviewError};
 use self::object::{Decoded, decode_change, name_in, replicas_in};
 
 /// A request for admission.
@@ -25,6 +25,8 @@ pub struct Review<'a> {
     pub uid: Cow<'a, str>,
     /// The kind of the object.
     pub kind: Kind,
+    /// What is done to it.
+    pub operation: Operation,
     /// The part of the object that is changed.
     pub subresource: Subresource,
     /// The namespace, empty for objects that are in none.
@@ -183,6 +185,7 @@ impl<'a> Review<'a> {
         Ok(Self {
             uid: request.uid,
             kind,
+            operation: request.operation,
             subresource,
             namespace: request.namespace,
             name,

@@ -1,1 +1,145 @@
 //! From the bytes of a review to the bytes of its answer.
+//!
+//! A review is judged on one snapshot of the facts. A yes is given at once. A no may rest on a snapshot that lags behind,
+//! as when a Team and its cluster come from one file, so what it rests on is looked up first and the review judged again.
+
+mod confirm;
+mod metrics;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use butler_api::excerpt::excerpt;
+use butler_policies::defaults::Completion;
+use butler_policies::review::ReviewError;
+use butler_policies::verdict::{answer_error, answer_patch, answer_verdict};
+use butler_policies::{Review, Verdict, complete, judge};
+
+pub use self::metrics::Metrics;
+use crate::endpoint::{Endpoint, Stage};
+use crate::facts::{Look, Snapshots};
+
+/// What goes back over the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// An AdmissionReview that answers the request.
+    Answer(Vec<u8>),
+    /// Why there is none: nothing in the body has a uid to answer to.
+    NotAReview(String),
+}
+
+/// Judges reviews.
+#[derive(Debug)]
+pub struct Admission<L> {
+    facts: Arc<Snapshots>,
+    look: L,
+    metrics: Metrics,
+}
+
+/// How a review ended, for the log and the metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Outcome {
+    Allowed,
+    Denied,
+    Malformed,
+}
+
+impl Outcome {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Allowed => "allowed",
+            Self::Denied => "denied",
+            Self::Malformed => "malformed",
+        }
+    }
+}
+
+impl<L: Look> Admission<L> {
+    /// Judges on these facts, and looks up live what a denial rests on.
+    pub fn new(facts: Arc<Snapshots>, look: L, metrics: Metrics) -> Self {
+        Self { facts, look, metrics }
+    }
+
+    /// Answers one review.
+    pub async fn review(&self, endpoint: Endpoint, body: &[u8]) -> Reply {
+        let started = Instant::now();
+        let review = match read(endpoint, body) {
+            Ok(review) => review,
+            Err(error) => return self.answer_unreadable(endpoint, &error, started),
+        };
+        let (answer, outcome, findings) = match endpoint.stage {
+            Stage::Mutating => {
+                let completion = self.complete(&review).await;
+                (answer_patch(&review.uid, &completion.patch), Outcome::Allowed, None)
+            }
+            Stage::Validating => {
+                let verdict = self.judge(&review).await;
+                self.metrics.found(&verdict.findings);
+                let outcome = if verdict.allows() { Outcome::Allowed } else { Outcome::Denied };
+                (answer_verdict(&review.uid, &verdict), outcome, verdict.audit())
+            }
+        };
+        let took = started.elapsed();
+        self.metrics.reviewed(endpoint, Some(review.operation), outcome, took);
+        tracing::info!(
+            webhook = endpoint.webhook,
+            uid = excerpt(&review.uid),
+            operation = review.operation.as_str(),
+            namespace = excerpt(&review.namespace),
+            name = excerpt(&review.name),
+            user = excerpt(&review.caller.name),
+            dry_run = review.dry_run,
+            verdict = outcome.as_str(),
+            findings,
+            microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            "reviewed"
+        );
+        Reply::Answer(answer)
+    }
+
+    async fn complete(&self, review: &Review<'_>) -> Completion {
+        let facts = self.facts.current();
+        let first = complete(review, &facts);
+        self.confirm(review, &facts, first, |completion| completion.missing.clone(), complete).await
+    }
+
+    async fn judge(&self, review: &Review<'_>) -> Verdict {
+        let facts = self.facts.current();
+        let first = judge(review, &facts);
+        self.confirm(review, &facts, first, Verdict::rests_on, judge).await
+    }
+
+    fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {
+        // The API server's own schema comes right after defaulting, and words it better.
+        let passes = endpoint.stage == Stage::Mutating && error.is_about_the_object;
+        let outcome = if passes { Outcome::Allowed } else { Outcome::Malformed };
+        let took = started.elapsed();
+        self.metrics.reviewed(endpoint, None, outcome, took);
+        tracing::warn!(
+            webhook = endpoint.webhook,
+            uid = error.uid.as_deref().map(excerpt),
+            verdict = outcome.as_str(),
+            microseconds = u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
+            "reviewed"
+        );
+        match &error.uid {
+            Some(uid) if passes => Reply::Answer(answer_patch(uid, &Completion::default().patch)),
+            Some(uid) => Reply::Answer(answer_error(uid, error)),
+            None => Reply::NotAReview(error.message.clone()),
+        }
+    }
+}
+
+/// The review in a body, if it is one of those that are sent to that endpoint.
+fn read(endpoint: Endpoint, body: &[u8]) -> Result<Review<'_>, ReviewError> {
+    let review = Review::parse(body)?;
+    if review.kind == endpoint.kind {
+        return Ok(review);
+    }
+    let message =
+        format!("a {} is not reviewed at `{}`; is it registered there?", review.kind.as_str(), endpoint.path);
+    Err(ReviewError::malformed(message).with_uid(review.uid.into_owned()))
+}
+
+#[cfg(test)]
+mod tests;

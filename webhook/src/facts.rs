@@ -52,7 +52,7 @@ pub use self::synced::Synced;
 use self::writer::Writer;
 
 /// The snapshot that reviews are judged on, replaced as a whole.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Snapshots(ArcSwap<Facts>);
 
 impl Snapshots {
@@ -61,7 +61,7 @@ impl Snapshots {
         Self(ArcSwap::from_pointee(facts))
     }
 
-    /// The newest snapshot.
+    /// The newest. A review is judged on one snapshot from its beginning to its end.
     pub fn current(&self) -> Arc<Facts> {
         self.0.load_full()
     }

@@ -97,6 +97,7 @@ impl<'a> Filler<'a> {
         let is_default = self.config.is_some_and(|config| config.default_namespace() == namespace);
         // On an update nothing is inferred: a cluster without a team stays one until somebody says otherwise.
         if mode == MultiTenancyMode::Disabled || is_default || self.old.is_some() {
+            self.look_for_config();
             return None;
         }
         match self.facts.team_of_namespace(namespace) {
@@ -108,6 +109,13 @@ impl<'a> Filler<'a> {
                 self.missing.push(FactKey::Team(namespace.to_owned()));
                 None
             }
+        }
+    }
+
+    /// Something was not filled in, which a ButlerConfig that came in the same file may change.
+    fn look_for_config(&mut self) {
+        if self.config.is_none() && self.old.is_none() {
+            self.missing.push(FactKey::Config);
         }
     }
 
@@ -125,7 +133,13 @@ impl<'a> Filler<'a> {
         let at = match (own, kept) {
             (Some(own), _) => own.resolve(),
             (None, Some(kept)) => kept.resolve(),
-            (None, None) => self.spec.provider(team.map(|team| &team.spec), self.config)?,
+            (None, None) => match self.spec.provider(team.map(|team| &team.spec), self.config) {
+                Some(default) => default,
+                None => {
+                    self.look_for_config();
+                    return None;
+                }
+            },
         };
         if own.is_none() {
             self.fills.add("spec.providerConfigRef.name", at.name.as_str());

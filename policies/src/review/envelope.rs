@@ -20,7 +20,8 @@ pub struct ReviewError {
 }
 
 impl ReviewError {
-    pub(super) fn malformed(message: impl Into<String>) -> Self {
+    /// The request is at fault.
+    pub fn malformed(message: impl Into<String>) -> Self {
         Self { uid: None, is_about_the_object: false, message: message.into() }
     }
 
@@ -28,7 +29,9 @@ impl ReviewError {
         Self { uid: None, is_about_the_object: true, message: message.into() }
     }
 
-    pub(super) fn with_uid(self, uid: String) -> Self {
+    /// The same, of the request with that uid.
+    #[must_use]
+    pub fn with_uid(self, uid: String) -> Self {
         Self { uid: Some(uid), ..self }
     }
 }
@@ -93,13 +96,27 @@ pub(super) struct UserInfo<'a> {
     pub(super) groups: Vec<Cow<'a, str>>,
 }
 
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+/// What is done to the object.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Hash)]
 #[serde(rename_all = "UPPERCASE")]
-pub(super) enum Operation {
+#[expect(missing_docs, reason = "each is the operation of its name")]
+pub enum Operation {
     Create,
     Update,
     Delete,
     Connect,
+}
+
+impl Operation {
+    /// As in a request.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+            Self::Connect => "CONNECT",
+        }
+    }
 }
 
 impl<'a> Envelope<'a> {

@@ -1,6 +1,5 @@
 //! One fact, asked of the API server itself.
 
-use std::future::Future;
 use std::time::Duration;
 
 use butler_api::names::dns_subdomain;
@@ -149,16 +148,14 @@ impl ApiServer {
 }
 
 impl Look for ApiServer {
-    fn look(&self, key: &FactKey, caller: &Caller<'_>) -> impl Future<Output = Fact> + Send {
-        async move {
-            let answer = timeout(PATIENCE, self.ask(key, caller)).await;
-            let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
-                tracing::warn!(kind = %key.kind(), reason = failure.label, "a fact cannot be read: {failure}");
-                Fact::Unreadable
-            });
-            self.metrics.looked(key.kind(), &fact);
-            fact
-        }
+    async fn look(&self, key: &FactKey, caller: &Caller<'_>) -> Fact {
+        let answer = timeout(PATIENCE, self.ask(key, caller)).await;
+        let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
+            tracing::warn!(kind = %key.kind(), reason = failure.label, "a fact cannot be read: {failure}");
+            Fact::Unreadable
+        });
+        self.metrics.looked(key.kind(), &fact);
+        fact
     }
 }
 
