@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// As in use, only faster.
 pub(crate) const PACE: Pace = Pace {
-    lost_after: Duration::from_secs(10),
+    lost_after: Duration::from_secs(15),
     watch: Duration::from_secs(2),
     secrets: Duration::from_secs(1),
     failed_secrets: Duration::from_secs(1),
