@@ -10,6 +10,7 @@ mod harness;
 mod manifests;
 mod objects;
 mod recovery;
+mod replicas;
 mod rights;
 mod samples;
 mod seeds;
