@@ -2,10 +2,16 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     reason = "a test's helpers fail the test by panicking, like the test itself"
 )]
 
+mod harness;
 mod manifests;
 mod objects;
 mod recovery;
+mod replicas;
+mod rights;
+mod samples;
+mod seeds;
