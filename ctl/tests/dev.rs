@@ -96,8 +96,15 @@ kind: TenantCluster
 metadata: {name: mistaken, namespace: team-a}
 spec:
   kubernetesVersion: v1.99.0
-  workers: {replicas: 11}
+  workers: {replicas: 3, machineTemplate: {memory: 256Mi}}
   networking: {podCIDR: 10.96.0.0/16}
+";
+
+const DENIAL: &str = "\
+The TenantCluster \"mistaken\" is invalid: 
+* spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`
+* spec.workers.machineTemplate.memory: `256Mi` is too little; write at least `1Gi`
+* spec.networking.serviceCIDR: `10.96.0.0/12` overlaps podCIDR `10.96.0.0/16`; choose a range apart from it
 ";
 
 #[test]
@@ -114,12 +121,13 @@ fn the_webhook_judges_after_a_restart_too_and_answers_nobody_but_the_api_server(
 
         let denied = in_shell(&exports, &format!("kubectl apply -f - <<'EOF'{MISTAKEN}EOF"));
         assert_eq!(denied.status.code(), Some(1), "{}", stdout(&denied));
-        assert_eq!(stderr(&denied), "?");
+        assert_eq!(stderr(&denied), DENIAL);
         let admitted = in_shell(&exports, &format!("kubectl apply -f '{}'", sample("tenant-cluster.yaml")));
         assert!(admitted.status.success(), "{}", stderr(&admitted));
 
         let jsonpath = |path| {
-            let line = format!("kubectl get validatingwebhookconfiguration butler-webhook -o jsonpath={path}");
+            let line =
+                format!("kubectl get validatingwebhookconfiguration butler-webhook -o jsonpath={path}");
             stdout(&in_shell(&exports, &line)).to_owned()
         };
         let url = jsonpath("{.webhooks[0].clientConfig.url}");

@@ -6,13 +6,13 @@ use butler_bench::control_plane::ControlPlane;
 
 use crate::failure::Failure;
 
-/// Namespaces first: the others live in them.
+/// Namespaces first: the others live in them. The provider before the settings that make it the default.
 const SAMPLES: [&str; 6] = [
     include_str!("../../../manifests/samples/platform/namespaces.yaml"),
     include_str!("../../../manifests/samples/platform/administrators.yaml"),
+    include_str!("../../../manifests/samples/platform/provider-config.yaml"),
     include_str!("../../../manifests/samples/platform/butler-config.yaml"),
     include_str!("../../../manifests/samples/platform/teams.yaml"),
-    include_str!("../../../manifests/samples/platform/provider-config.yaml"),
     include_str!("../../../manifests/samples/platform/addon-definitions.yaml"),
 ];
 

@@ -2,6 +2,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::indexing_slicing,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test's helpers fail the test by panicking, like the test itself"
@@ -12,6 +13,7 @@ mod hostile;
 mod manifests;
 mod objects;
 mod recovery;
+mod replicas;
 mod rights;
 mod same_file_again;
 mod samples;

@@ -1,6 +1,8 @@
 //! The manifests that install the webhook: accepted by the API server as they are, agreeing with each other, and
 //! granting what is needed and no more.
 
+use std::process::Command;
+
 use butler_bench::{ControlPlane, Options};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -137,6 +139,19 @@ fn the_manifests_agree_with_each_other() {
         assert!(service_ports.iter().any(|port| port.name.as_deref() == Some(&endpoint.port)));
         assert_eq!((&*endpoint.path, &*endpoint.interval), ("/metrics", "30s"));
     }
+}
+
+#[test]
+fn the_program_takes_the_arguments_of_the_deployment() {
+    let deployment: Deployment = one("manifests/webhook/deployment.yaml", "Deployment");
+    let pod = deployment.spec.unwrap().template.spec.unwrap();
+    let arguments = pod.containers[0].args.clone().unwrap();
+    let program = || Command::new(env!("CARGO_BIN_EXE_butler-webhook"));
+    let output = program().args(&arguments).arg("--kubeconfig=/no/such/file").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot read the kubeconfig `/no/such/file`"), "{said}");
+    let misspelt = program().args(&arguments).arg("--no-such-option").output().unwrap();
+    assert_eq!((output.status.code(), misspelt.status.code()), (Some(1), Some(2)));
 }
 
 /// As far as ours uses it. The kind is the Prometheus operator's, and so no API server here knows it.
