@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::indexing_slicing,
     clippy::panic,
     clippy::indexing_slicing,
     reason = "a test's helpers fail the test by panicking, like the test itself"

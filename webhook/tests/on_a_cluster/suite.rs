@@ -19,8 +19,8 @@ use self::platform::{Changed, Platform};
 
 /// As many kubectls at once as keep two processors busy.
 const BESIDE_EACH_OTHER: usize = 4;
-/// The gate sees a change of the platform a moment after the API server has stored it.
-const SETTLING: Duration = Duration::from_millis(150);
+/// The gate sees a change of the platform a moment after the API server has stored it; kubectl takes longer to start.
+const SETTLING: Duration = Duration::from_millis(50);
 /// A case whose platform was changed may be answered from before the change for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -80,7 +80,7 @@ async fn until_as_expected(plane: &ControlPlane, planned: &Planned) -> Option<St
     let (case, started) = (&planned.case, Instant::now());
     loop {
         if !planned.is_alone() {
-            sleep(if bless::is_asked_for() { 3 * SETTLING } else { SETTLING }).await;
+            sleep(if bless::is_asked_for() { 6 * SETTLING } else { SETTLING }).await;
         }
         let (succeeded, seen) = ask(plane, planned).await;
         let surprise = compare(planned, succeeded, &seen);
