@@ -59,7 +59,7 @@ async fn scaling_past_what_the_network_holds_is_refused(gate: &Gate) {
     assert_eq!(
         refused.stderr,
         "The TenantCluster \"my-cluster\" is invalid: spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, \
-         each with a /24, but the cluster has 300 workers; use a larger range, or fewer workers\n"
+         each with a /24, but the cluster has 300 workers; use fewer, or create another cluster\n"
     );
 }
 
