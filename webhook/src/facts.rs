@@ -1,35 +1,117 @@
-//! What the rules may know, as it is now: watches keep a snapshot, and single facts can be looked up live.
+//! Live facts: watches of what the rules look at, published as immutable snapshots, and one live look at the API server
+//! for what a denial rests on.
+//!
+//! Every kind is listed once and then watched ([`watch`]); what the watches say goes to one writer, which publishes a
+//! snapshot per event, and one per list. An object that cannot be read makes its own key unknown and nothing else. A
+//! kind of which nothing good was heard for [`Pace::lost_after`] is unknown as a whole, until it is heard of again.
+//!
+//! Rights that this needs, all of them for the whole cluster unless said otherwise:
+//!
+//! | API group | Resources | Verbs | What for |
+//! |---|---|---|---|
+//! | `butler.butlerlabs.dev` | `addondefinitions`, `butlerconfigs`, `clustercreationpolicies`, `ipallocations`, `networkpools`, `providerconfigs`, `teams`, `tenantaddons`, `tenantclusters`, `users` | `get`, `list`, `watch` | watches, live looks |
+//! | core | `namespaces` | `get`, `list`, `watch` | their metadata |
+//! | core | `secrets` | `get` | their metadata; by RoleBindings in the namespaces that hold credentials of providers (`butler-system` at least), never for the whole cluster. Elsewhere such a Secret is unknown. |
+//! | `authorization.k8s.io` | `subjectaccessreviews` | `create` | whether a caller may `administer` `teams` |
 
+mod api_server;
+mod credentials;
+mod failure;
+mod kept;
+mod known;
+mod metrics;
+mod pace;
+mod secrets;
+mod stream;
+mod synced;
+mod writer;
+
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
+use butler_api::{
+    AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, NetworkPool, ProviderConfig, Team,
+    TenantAddon, TenantCluster, User,
+};
 use butler_policies::facts::{Fact, FactKey, Facts};
 use butler_policies::review::Caller;
+use futures::future::{BoxFuture, FutureExt, select_all};
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Client;
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use tokio::sync::{mpsc, watch as shared};
 
-/// The newest snapshot of what is known.
+pub use self::api_server::ApiServer;
+use self::known::Known;
+pub use self::metrics::Metrics;
+pub use self::pace::Pace;
+pub use self::synced::Synced;
+use self::writer::Writer;
+
+/// The snapshot that reviews are judged on, replaced as a whole.
 #[derive(Debug, Default)]
 pub struct Snapshots(ArcSwap<Facts>);
 
 impl Snapshots {
-    /// Begins with that.
+    /// Begins with these facts.
     pub fn new(facts: Facts) -> Self {
         Self(ArcSwap::from_pointee(facts))
     }
 
-    /// The newest. A review is judged on one snapshot from its beginning to its end.
+    /// The newest snapshot.
     pub fn current(&self) -> Arc<Facts> {
         self.0.load_full()
     }
 
-    /// From now on this is known.
+    /// Makes this the newest snapshot.
     pub fn publish(&self, facts: Facts) {
         self.0.store(Arc::new(facts));
     }
 }
 
-/// Reads one fact where it is kept, because a snapshot may lag behind.
+/// One live read of one fact.
 pub trait Look: Send + Sync + 'static {
-    /// The fact now. What cannot be read is [`Fact::Unreadable`].
+    /// What is there now. A read that fails is [`Fact::Unreadable`].
     fn look(&self, key: &FactKey, caller: &Caller<'_>) -> impl Future<Output = Fact> + Send;
+}
+
+/// Keeps the snapshots up to date for as long as the future is polled. It never ends. At once, and until each kind has
+/// been listed, there is a snapshot in which every kind is unknown.
+pub fn watch(
+    client: Client,
+    snapshots: Arc<Snapshots>,
+    metrics: Metrics,
+    pace: Pace,
+) -> (Synced, impl Future<Output = Infallible> + Send) {
+    let (messages, inbox) = mpsc::channel(writer::WAITING);
+    let (missing, synced) = shared::channel(known::KINDS.into());
+    let (wanted, secrets_wanted) = shared::channel(credentials::Wanted::new());
+    let known = Known::new(Instant::now());
+    snapshots.publish(known.facts().clone());
+    let writer = Writer { snapshots, metrics: metrics.clone(), missing, wanted, pace };
+
+    macro_rules! follow {
+        ($($wire:ty),* $(,)?) => {
+            [$(stream::follow::<$wire>(client.clone(), pace, metrics.clone(), messages.clone()).boxed()),*]
+        };
+    }
+    let watches: [BoxFuture<'static, Infallible>; known::KINDS.len()] = follow![
+        DeserializeGuard<ButlerConfig>,
+        DeserializeGuard<Team>,
+        DeserializeGuard<TenantCluster>,
+        DeserializeGuard<TenantAddon>,
+        DeserializeGuard<AddonDefinition>,
+        DeserializeGuard<ProviderConfig>,
+        DeserializeGuard<NetworkPool>,
+        DeserializeGuard<IPAllocation>,
+        DeserializeGuard<ClusterCreationPolicy>,
+        DeserializeGuard<User>,
+        PartialObjectMeta<Namespace>,
+    ];
+    let secrets = secrets::look_after(client, pace, metrics, secrets_wanted, messages).boxed();
+    let all = watches.into_iter().chain([secrets, writer.run(known, inbox).boxed()]);
+    (Synced(synced), select_all(all).map(|(never, _, _)| never))
 }

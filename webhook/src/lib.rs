@@ -1,8 +1,15 @@
 //! The gate: judges and defaults every Butler object at `kubectl apply`.
 //!
 //! Follow one review by opening the modules in this order: [`server`] takes it off the wire, [`endpoint`] says what
-//! is asked at which path, [`admission`] turns its bytes into an answer, looking at a snapshot of [`facts`].
+//! is asked at which path, [`admission`] turns its bytes into an answer, looking at a snapshot of [`facts`]. [`run`]
+//! puts them together.
 
 pub mod admission;
 pub mod endpoint;
 pub mod facts;
+mod options;
+mod run;
+pub mod server;
+
+pub use options::Options;
+pub use run::{RunError, run};
