@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use butler_api::reference::NsRef;
@@ -34,7 +34,12 @@ pub(crate) fn snapshots() -> Vec<Facts> {
 }
 
 /// Everything there is, by the key under which it is looked up.
-pub(crate) fn everything() -> BTreeMap<FactKey, Fact> {
+pub(crate) fn everything() -> &'static BTreeMap<FactKey, Fact> {
+    static ALL: OnceLock<BTreeMap<FactKey, Fact>> = OnceLock::new();
+    ALL.get_or_init(read_everything)
+}
+
+fn read_everything() -> BTreeMap<FactKey, Fact> {
     let mut all = BTreeMap::new();
     let objects = originals::objects();
     for object in objects.iter().chain(&own_objects()) {
@@ -101,13 +106,12 @@ pub(crate) fn fact_of(object: &Value) -> Option<(FactKey, Fact)> {
 /// Live reads: what there is, that there is none, or that nobody can say. Which of them depends on the case and on
 /// what is read, so that reading twice gives the same.
 pub(crate) struct Elsewhere {
-    all: BTreeMap<FactKey, Fact>,
     salt: Arc<AtomicU64>,
 }
 
 impl Elsewhere {
     pub(crate) fn new(salt: &Arc<AtomicU64>) -> Self {
-        Self { all: everything(), salt: Arc::clone(salt) }
+        Self { salt: Arc::clone(salt) }
     }
 }
 
@@ -119,7 +123,7 @@ impl Look for Elsewhere {
             0 => Fact::Absent,
             1 => Fact::Unreadable,
             _ if matches!(key, FactKey::Administrator(_)) => Fact::Administrator,
-            _ => self.all.get(key).cloned().unwrap_or(Fact::Absent),
+            _ => everything().get(key).cloned().unwrap_or(Fact::Absent),
         }
     }
 }

@@ -56,7 +56,7 @@ fn what_is_admitted_as_a_schema_can_judge_values() {
 fn judge_all() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let mut base = Facts::default();
-    everything().into_iter().for_each(|(key, fact)| base.learn(key, fact));
+    everything().iter().for_each(|(key, fact)| base.learn(key.clone(), fact.clone()));
     let ask = |facts: &Facts, path: &str, body: &Value| {
         let snapshots = Arc::new(Snapshots::new(facts.clone()));
         let gate = Admission::new(snapshots, Elsewhere::new(&Arc::default()), Metrics::default());
