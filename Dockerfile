@@ -16,3 +16,7 @@ USER 65532:65532
 FROM runtime AS butlerctl
 COPY --from=build /out/butlerctl /usr/local/bin/butlerctl
 ENTRYPOINT ["/usr/local/bin/butlerctl"]
+
+FROM runtime AS butler-webhook
+COPY --from=build /out/butler-webhook /usr/local/bin/butler-webhook
+ENTRYPOINT ["/usr/local/bin/butler-webhook"]

@@ -10,6 +10,7 @@ mod crds;
 mod dev;
 mod failure;
 mod print;
+mod registration;
 
 /// Hand out Kubernetes clusters as custom resources.
 #[derive(Debug, Parser)]
@@ -27,6 +28,12 @@ enum Command {
         #[arg(value_name = "DIR", default_value = "manifests/crds")]
         directory: PathBuf,
     },
+    /// Print the webhook's registrations: ask it about every Butler object, and fail if it does not answer.
+    Registration {
+        /// Call the webhook at this address instead of its Service, for example https://127.0.0.1:9443.
+        #[arg(long, value_name = "URL")]
+        url: Option<String>,
+    },
     /// Run a real Kubernetes control plane with Butler's kinds and a small sample platform on this machine.
     Dev(dev::Arguments),
 }
@@ -34,6 +41,7 @@ enum Command {
 fn main() -> ExitCode {
     let result: Result<(), Failure> = match Arguments::parse().command {
         Command::Crds { directory } => crds::write(&directory),
+        Command::Registration { url } => registration::print(url),
         Command::Dev(arguments) => dev::run(arguments),
     };
     match result {

@@ -8,6 +8,7 @@ pub mod admission;
 pub mod endpoint;
 pub mod facts;
 mod options;
+pub mod registration;
 mod run;
 pub mod server;
 

@@ -1,0 +1,164 @@
+//! Puts the parts together and takes them apart again.
+
+use std::io::ErrorKind;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use butler_certs::{
+    Callers, CallersError, Certificates, Events, Files, Proof, Registration, ServerConfigError, Settings,
+    server_config,
+};
+use bytes::Bytes;
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Client, Config};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use crate::admission::{self, Admission, Reply};
+use crate::endpoint::Endpoint;
+use crate::facts::{self, ApiServer, Look, Pace, Snapshots};
+use crate::options::Options;
+use crate::registration;
+use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readiness};
+
+/// Why the gate cannot run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum RunError {
+    #[error("cannot read the kubeconfig `{path}`: {source}; check that the file exists and names a cluster")]
+    Kubeconfig { path: PathBuf, source: KubeconfigError },
+    #[error("cannot tell how to reach the API server: {0}; run in a pod, or give a --kubeconfig")]
+    NoConfig(#[from] kube::config::InferConfigError),
+    #[error("cannot reach the API server: {0}")]
+    Client(#[from] kube::Error),
+    #[error("cannot listen on {address}: {source}")]
+    Listen { address: SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Callers(#[from] CallersError),
+    #[error(transparent)]
+    Tls(#[from] ServerConfigError),
+}
+
+/// Serves until `stop`, then drains.
+///
+/// # Errors
+/// When it cannot begin. Once it serves, whatever fails is retried and shows in readiness, metrics and the log.
+pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
+    let client = connect(options.kubeconfig.as_deref()).await?;
+    let admission_listener = listen(options.listen).await?;
+    let plain_listener = listen(options.metrics_listen).await?;
+    let mut registry = Registry::default();
+    // Everything that never ends by itself; dropped, and so stopped, when this function returns.
+    let mut background = JoinSet::new();
+
+    let certificates = certificates(&client, &options);
+    let certificate_metrics = certificates.metrics().clone();
+    certificate_metrics.register(&mut registry);
+    let serving = certificates.serving();
+    background.spawn(certificates.run());
+
+    let proof = match &options.client_ca {
+        None => Proof::NotAsked,
+        Some(authority) => {
+            let callers = Callers::from_file(authority, options.client_name.iter().map(String::as_str))?;
+            background.spawn(callers.clone().follow(authority.clone(), certificate_metrics));
+            Proof::Required(vec![callers])
+        }
+    };
+
+    let facts_metrics = facts::Metrics::default();
+    facts_metrics.register(&mut registry);
+    let snapshots = Arc::new(Snapshots::default());
+    let (synced, watching) =
+        facts::watch(client.clone(), snapshots.clone(), facts_metrics.clone(), Pace::default());
+    background.spawn(async { match watching.await {} });
+
+    let admission_metrics = admission::Metrics::default();
+    admission_metrics.register(&mut registry);
+    let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics);
+
+    let readiness = {
+        let serving = serving.clone();
+        let certificate = move || {
+            if serving.is_ready() { Ok(()) } else { Err("no certificate is loaded".to_owned()) }
+        };
+        let facts = move || match synced.missing().as_slice() {
+            [] => Ok(()),
+            missing => {
+                let kinds: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                Err(format!("not listed yet: {}", kinds.join(", ")))
+            }
+        };
+        Arc::new(Readiness::default().check("certificate", certificate).check("facts", facts))
+    };
+    let limits = Limits { in_flight: options.max_in_flight.into(), ..Limits::default() };
+    let server_metrics = server::Metrics::default();
+    server_metrics.register(&mut registry);
+    let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), limits.clone());
+    background.spawn(plain_port.run(plain_listener, std::future::pending()));
+
+    let tls = Arc::new(server_config(serving, proof)?);
+    let drain = Drain { notice: Duration::from_secs(options.drain_delay.into()), ..Drain::default() };
+    let port = AdmissionPort::new(admission, tls, limits, drain, server_metrics, readiness);
+    tracing::info!(listen = %options.listen, metrics = %options.metrics_listen, "serving");
+    let drained = port.run(admission_listener, stop).await;
+    tracing::info!(finished = drained.finished, cut = drained.cut, "drained");
+    Ok(())
+}
+
+impl<L: Look> Gate for Admission<L> {
+    async fn review(&self, endpoint: Endpoint, body: Bytes) -> Reply {
+        Admission::review(self, endpoint, &body).await
+    }
+}
+
+async fn connect(kubeconfig: Option<&std::path::Path>) -> Result<Client, RunError> {
+    let config = match kubeconfig {
+        None => Config::infer().await?,
+        Some(path) => {
+            let unreadable = |source| RunError::Kubeconfig { path: path.to_owned(), source };
+            let file = Kubeconfig::read_from(path).map_err(unreadable)?;
+            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(unreadable)?
+        }
+    };
+    Ok(Client::try_from(config)?)
+}
+
+/// The default address is IPv6's, which takes IPv4 too; where there is no IPv6 at all, IPv4 alone has to do.
+async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
+    match TcpListener::bind(address).await {
+        Err(error) if error.kind() == ErrorKind::Unsupported && address.ip().is_unspecified() => {
+            let address = (Ipv4Addr::UNSPECIFIED, address.port()).into();
+            TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })
+        }
+        bound => bound.map_err(|source| RunError::Listen { address, source }),
+    }
+}
+
+fn certificates(client: &Client, options: &Options) -> Certificates {
+    match &options.certificate_dir {
+        Some(directory) => {
+            let about = ObjectReference {
+                api_version: Some("v1".to_owned()),
+                kind: Some("Service".to_owned()),
+                name: Some(options.service.clone()),
+                namespace: Some(options.namespace.clone()),
+                ..ObjectReference::default()
+            };
+            let events = Events::about(client.clone(), about);
+            Certificates::from_files(Files::in_directory(directory).events(events))
+        }
+        None => {
+            let settings = Settings::for_service(&options.namespace, &options.service)
+                .registration(Registration::mutating(registration::NAME))
+                .registration(Registration::validating(registration::NAME));
+            let settings = options.certificate_name.iter().fold(settings, Settings::name);
+            let settings = options.registration_url.iter().fold(settings, Settings::url);
+            Certificates::self_managed(client.clone(), settings)
+        }
+    }
+}
