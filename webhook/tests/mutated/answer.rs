@@ -42,7 +42,7 @@ pub(crate) fn check(endpoint: Endpoint, body: &[u8], reply: &Reply) -> Option<Ve
     }
     assert!(allowed && endpoint.stage == Stage::Mutating, "{answer}");
     assert_eq!(response["patchType"], "JSONPatch");
-    Some(patched(body, response["patch"].as_str().expect("base64")))
+    patched(body, response["patch"].as_str().expect("base64"))
 }
 
 fn check_denial(status: &Value) {
@@ -59,15 +59,16 @@ fn check_denial(status: &Value) {
     }
 }
 
-/// The review of the object as the patch leaves it.
-fn patched(body: &[u8], patch: &str) -> Vec<u8> {
+/// The review of the object as the patch leaves it. None where the body has what the handler skips and others cannot
+/// read, such as a number that is too large for anybody, or too deep a nest.
+fn patched(body: &[u8], patch: &str) -> Option<Vec<u8>> {
     let patch: json_patch::Patch = serde_json::from_slice(&from_base64(patch)).expect("a JSON Patch");
     assert!(!patch.0.is_empty(), "a patch of nothing");
-    let mut review: Value = serde_json::from_slice(body).expect("what is completed was read");
+    let mut review: Value = serde_json::from_slice(body).ok()?;
     let object = &mut review["request"]["object"];
     let before = object.clone();
     json_patch::patch(object, &patch).unwrap_or_else(|error| panic!("{error}: {patch:?} on {before}"));
-    serde_json::to_vec(&review).unwrap()
+    Some(serde_json::to_vec(&review).unwrap())
 }
 
 fn from_base64(text: &str) -> Vec<u8> {

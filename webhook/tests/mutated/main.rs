@@ -82,15 +82,13 @@ fn every_mutated_review_gets_a_well_formed_answer() {
 }
 
 #[test]
-fn every_original_is_answered_at_every_endpoint() {
+fn every_original_is_a_review() {
     let originals = Arc::new(originals::all());
     let chunk = Chunk::new(Arc::clone(&originals), Arc::default());
     for original in originals.iter() {
-        for endpoint in ENDPOINTS {
-            let body = original.body.to_bytes();
-            chunk.ask(*endpoint, &body, 0);
-        }
+        chunk.ask(original.endpoint, &original.body.to_bytes(), 0);
     }
+    chunk.tally.assert_no_bad_request();
 }
 
 fn environment(name: &str) -> Option<u64> {
@@ -122,11 +120,19 @@ impl Chunk {
         for seed in seeds {
             let _repeat = Repeat(seed);
             let mut random = Random::new(seed);
-            let original = random.choose(&self.originals);
+            let original = self.choose(&mut random);
             let endpoint = if random.one_in(50) { random.choose(ENDPOINTS) } else { &original.endpoint };
             let body = self.mutate(original, &mut random);
             self.ask(*endpoint, &body, seed);
         }
+    }
+
+    /// One of any endpoint, however many reviews of its kind there are.
+    fn choose(&self, random: &mut Random) -> &Original {
+        let endpoint = random.choose(ENDPOINTS);
+        let mut of_endpoint = self.originals.iter().filter(|original| original.endpoint == *endpoint);
+        let count = of_endpoint.clone().count();
+        of_endpoint.nth(random.below(count)).unwrap()
     }
 
     fn mutate(&self, original: &Original, random: &mut Random) -> Vec<u8> {
@@ -135,7 +141,7 @@ impl Chunk {
             structure::mutate(&mut body, &self.originals, random);
         }
         let mut body = body.to_bytes();
-        if random.one_in(4) {
+        if random.one_in(6) {
             for _ in 0..=random.below(3) {
                 bytes::mutate(&mut body, random);
             }

@@ -172,7 +172,7 @@ pub(crate) const TEXTS: &[&str] = &[
     "{}",
 ];
 
-/// Numbers, and what looks like one.
+/// Numbers.
 pub(crate) const NUMBERS: &[&str] = &[
     "0",
     "-0",
@@ -194,14 +194,6 @@ pub(crate) const NUMBERS: &[&str] = &[
     "-1e400",
     "1e-400",
     "0.1e1",
-    "00",
-    "01",
-    "+1",
-    ".5",
-    "1.",
-    "0x1",
-    "NaN",
-    "Infinity",
     "1e999999999999",
     "123456789012345678901234567890",
     "10001",
@@ -227,10 +219,29 @@ pub(crate) const VALUES: &[&str] = &[
     "\"\\ud800\"",
     "\"\\u0000\"",
     "{\"name\":\"payments\",\"name\":\"team-a\"}",
-    "tru",
+];
+
+/// What looks like a value and is none: the whole body is no JSON then.
+pub(crate) const BROKEN: &[&str] = &[
     "",
+    "tru",
     "{",
     "]",
+    "'a'",
+    "00",
+    "01",
+    "+1",
+    ".5",
+    "1.",
+    "0x1",
+    "NaN",
+    "Infinity",
+    "undefined",
+    "//",
+    "\"a",
+    "\"\t\"",
+    "1e",
+    "-",
 ];
 
 /// Keys that mean something somewhere.

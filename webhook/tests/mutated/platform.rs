@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, OnceLock};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use butler_api::reference::NsRef;
 use butler_policies::facts::{Fact, FactKey, FactKind, Facts, NamespaceFact};

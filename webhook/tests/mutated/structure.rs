@@ -1,7 +1,7 @@
 //! Mutations that know what a review looks like.
 
 use crate::json::Json;
-use crate::material::{DEEP, HUGE, KEYS, NUMBERS, TEXTS, VALUES};
+use crate::material::{BROKEN, DEEP, HUGE, KEYS, NUMBERS, TEXTS, VALUES};
 use crate::originals::Original;
 use crate::random::Random;
 
@@ -127,6 +127,9 @@ fn add(parent: &mut Json, random: &mut Random) {
 }
 
 fn scalar(random: &mut Random) -> Json {
+    if random.one_in(60) {
+        return Json::Raw((*random.choose(BROKEN)).to_owned());
+    }
     match random.below(4) {
         0 => Json::Raw((*random.choose(NUMBERS)).to_owned()),
         1 => Json::Raw((*random.choose(VALUES)).to_owned()),

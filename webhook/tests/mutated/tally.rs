@@ -55,8 +55,13 @@ impl Tally {
     pub(crate) fn assert_every_kind_of_answer_was_met(&self) {
         let total: u64 = self.counts().iter().take(6).map(|(_, count)| count).sum();
         for (name, count) in self.counts() {
-            assert!(count * 200 > total, "{name}: only {count} of {total}");
+            assert!(count * 500 > total, "{name}: only {count} of {total}");
         }
+    }
+
+    pub(crate) fn assert_no_bad_request(&self) {
+        let bad = self.bad_request.load(Ordering::Relaxed) + self.no_review.load(Ordering::Relaxed);
+        assert_eq!(bad, 0, "{self}");
     }
 }
 
