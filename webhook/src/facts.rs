@@ -61,7 +61,7 @@ impl Snapshots {
         Self(ArcSwap::from_pointee(facts))
     }
 
-    /// The newest snapshot.
+    /// The newest. A review is judged on one snapshot from its beginning to its end.
     pub fn current(&self) -> Arc<Facts> {
         self.0.load_full()
     }

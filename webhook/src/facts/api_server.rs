@@ -1,7 +1,7 @@
 //! One fact, asked of the API server itself.
 
-use std::future::Future;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use butler_api::names::dns_subdomain;
 use butler_api::reference::NsRef;
@@ -23,6 +23,7 @@ use super::Look;
 use super::failure::Failure;
 use super::kept::{CONFIG_NAME, Kept, namespace_fact};
 use super::metrics::Metrics;
+use super::pace::Complaints;
 use super::secrets;
 
 /// How long one look may take. The API server waits five seconds for the whole review.
@@ -39,6 +40,8 @@ const ADMINISTER: &str = "administer";
 pub struct ApiServer {
     client: Client,
     metrics: Metrics,
+    /// While the API server is away every denial would fail to look several times.
+    complaints: Arc<Mutex<Complaints>>,
 }
 
 impl std::fmt::Debug for ApiServer {
@@ -50,7 +53,7 @@ impl std::fmt::Debug for ApiServer {
 impl ApiServer {
     /// Asks through that client.
     pub fn new(client: Client, metrics: Metrics) -> Self {
-        Self { client, metrics }
+        Self { client, metrics, complaints: Arc::default() }
     }
 
     async fn ask(&self, key: &FactKey, caller: &Caller<'_>) -> Result<Fact, Failure> {
@@ -149,16 +152,17 @@ impl ApiServer {
 }
 
 impl Look for ApiServer {
-    fn look(&self, key: &FactKey, caller: &Caller<'_>) -> impl Future<Output = Fact> + Send {
-        async move {
-            let answer = timeout(PATIENCE, self.ask(key, caller)).await;
-            let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
+    async fn look(&self, key: &FactKey, caller: &Caller<'_>) -> Fact {
+        let answer = timeout(PATIENCE, self.ask(key, caller)).await;
+        let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
+            let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+            if complaints.is_news(failure.label, Instant::now()) {
                 tracing::warn!(kind = %key.kind(), reason = failure.label, "a fact cannot be read: {failure}");
-                Fact::Unreadable
-            });
-            self.metrics.looked(key.kind(), &fact);
-            fact
-        }
+            }
+            Fact::Unreadable
+        });
+        self.metrics.looked(key.kind(), &fact);
+        fact
     }
 }
 

@@ -124,9 +124,11 @@ impl<K: Watched> Watch<K> {
 
     /// Watches until the API server ends it, which it does in order after a while.
     async fn listen(&mut self, version: String) -> Result<(), Failure> {
-        let mut params = WatchParams::default();
-        params.field_selector = K::FIELDS.map(str::to_owned);
-        params.timeout = Some(u32::try_from(self.pace.watch.as_secs()).unwrap_or(u32::MAX).max(1));
+        let params = WatchParams {
+            field_selector: K::FIELDS.map(str::to_owned),
+            timeout: Some(u32::try_from(self.pace.watch.as_secs()).unwrap_or(u32::MAX).max(1)),
+            ..WatchParams::default()
+        };
         let opened = Instant::now();
         let stream = timeout(OPENING, self.api.watch(&params, &version)).await;
         let mut stream = pin!(stream.map_err(|_| Failure::no_answer())??);

@@ -1,12 +1,29 @@
 //! Definitions that are not there yet, and an API server that goes away.
 
+use butler_api::NetworkPool;
+use butler_bench::ControlPlane;
 use butler_policies::facts::{Fact, FactKey, FactKind, Lookup};
 use butler_policies::review::Caller;
 use butler_webhook::facts::{ApiServer, Look, Metrics};
+use futures::{StreamExt, stream};
+use kube::api::{Api, PostParams};
+use serde_json::json;
 
 use crate::world::*;
 
 const NAMESPACE: &str = "default";
+/// More than fit on a page of a list.
+const POOLS: usize = 300;
+
+async fn make_pools(plane: &ControlPlane, count: usize) {
+    let api: Api<NetworkPool> = Api::namespaced(plane.client().await.unwrap(), NAMESPACE);
+    let pools = (0..count).map(|number| {
+        let pool = json!({"metadata": {"name": format!("pool-{number}")}, "spec": {"cidr": "10.60.0.0/22"}});
+        let (api, pool) = (api.clone(), serde_json::from_value(pool).unwrap());
+        async move { api.create(&PostParams::default(), &pool).await.unwrap() }
+    });
+    stream::iter(pools).buffer_unordered(16).collect::<Vec<_>>().await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn kinds_are_watched_as_soon_as_they_are_served() {
@@ -35,7 +52,12 @@ async fn an_api_server_that_goes_away_is_waited_for() {
     let plane = own_plane().await;
     plane.install_crds(definitions()).await.unwrap();
     plane.apply(&one_of_each(NAMESPACE)).await.unwrap();
+    make_pools(&plane, POOLS).await;
     let running = Running::synced(&plane).await;
+    assert_eq!(running.facts().pools().count(), POOLS + 1);
+    // One for each kind, one for a Secret, and one for whatever the API server changes while it starts.
+    let snapshots = running.metric("butler_facts_snapshots_total").unwrap();
+    assert!(snapshots < 20.0, "{snapshots} snapshots for eleven lists");
     let (cluster, other) = (at(NAMESPACE, "orders"), at(NAMESPACE, "other"));
     assert!(running.facts().cluster(&cluster).found().is_some());
     assert_eq!(running.facts().cluster(&other), Lookup::Absent);
@@ -73,6 +95,7 @@ async fn an_api_server_that_goes_away_is_waited_for() {
     running.until("the kind again", |facts| facts.cluster(&other) == Lookup::Absent).await;
     plane.kubectl(&["delete", "tenantcluster", "orders"]).await.unwrap().success().unwrap();
     running.until("what happened afterwards", |facts| facts.cluster(&cluster) == Lookup::Absent).await;
+    assert_eq!(running.facts().pools().count(), POOLS + 1);
     let kinds = [FactKind::Config, FactKind::Team, FactKind::User, FactKind::Namespace, FactKind::Pool];
     running.until("all kinds", |facts| kinds.iter().all(|kind| facts.knows_all(*kind))).await;
 

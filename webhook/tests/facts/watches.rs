@@ -103,7 +103,7 @@ async fn what_is_there_and_what_comes_and_what_goes_is_seen_of_every_kind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quiet_watch_is_renewed_and_its_kind_stays_known() {
     let running = Running::synced(platform().await).await;
-    // Several watches of a kind that nothing happens to, and more than it takes to lose a kind.
+    // One fall for each watch that was renewed: longer in all than it takes to lose a kind.
     let age = "butler_facts_age_seconds{kind=\"ClusterCreationPolicy\"}";
     let mut rises_and_falls = 0;
     let mut last = 0.0;
@@ -112,7 +112,7 @@ async fn a_quiet_watch_is_renewed_and_its_kind_stays_known() {
         rises_and_falls += usize::from(now < last);
         last = now;
         assert!(running.facts().knows_all(FactKind::CreationPolicy));
-        rises_and_falls >= 5
+        rises_and_falls >= 10
     })
     .await;
     assert_eq!(running.metric("butler_facts_watch_failures_total{kind=\"ClusterCreationPolicy\""), None);

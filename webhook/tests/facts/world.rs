@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// As in use, only faster.
 pub(crate) const PACE: Pace = Pace {
-    lost_after: Duration::from_secs(10),
+    lost_after: Duration::from_secs(15),
     watch: Duration::from_secs(2),
     secrets: Duration::from_secs(1),
     failed_secrets: Duration::from_secs(1),
@@ -150,13 +150,14 @@ impl Running {
         eventually(what, async || is_so(&self.facts())).await;
     }
 
-    /// A metric's value, if there is one.
-    pub(crate) fn metric(&self, name: &str) -> Option<f64> {
+    /// The sum of the metrics that begin like this, if there are any.
+    pub(crate) fn metric(&self, beginning: &str) -> Option<f64> {
         let mut registry = Registry::default();
         self.metrics.register(&mut registry);
         let mut text = String::new();
         prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
-        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+        let lines = text.lines().filter(|line| line.starts_with(beginning));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).reduce(|a, b| a + b)
     }
 }
 
