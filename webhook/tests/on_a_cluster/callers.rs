@@ -16,12 +16,10 @@ async fn a_caller_that_proves_nothing_gets_not_a_byte_and_the_api_server_is_serv
     let directory = tempfile::tempdir().unwrap();
     let stranger = Authority::open(&directory.path().join("stranger"), "stranger").unwrap();
     let wrong_authority = stranger.client(CALLER, &[]).unwrap();
-    let not_a_client = ours.server(CALLER, &[], &[CALLER]).unwrap();
     let refused = [
         ("no certificate", None),
         ("one of another authority", Some((&*wrong_authority.certificate, &*wrong_authority.key))),
         ("one with another name", Some((&*wrong_name.certificate, &*wrong_name.key))),
-        ("one that is not for clients", Some((&*not_a_client.certificate, &*not_a_client.key))),
     ];
     for (what, identity) in refused {
         let (answer, result) = call(port, &bundle, identity).await;
