@@ -18,6 +18,7 @@ mod json;
 mod material;
 mod memory;
 mod originals;
+mod over_tls;
 mod platform;
 mod random;
 mod schemas;
@@ -120,25 +121,25 @@ impl Chunk {
         for seed in seeds {
             let _repeat = Repeat(seed);
             let mut random = Random::new(seed);
-            let original = self.choose(&mut random);
+            let original = Self::choose(&self.originals, &mut random);
             let endpoint = if random.one_in(50) { random.choose(ENDPOINTS) } else { &original.endpoint };
-            let body = self.mutate(original, &mut random);
+            let body = Self::mutate(original, &self.originals, &mut random);
             self.ask(*endpoint, &body, seed);
         }
     }
 
     /// One of any endpoint, however many reviews of its kind there are.
-    fn choose(&self, random: &mut Random) -> &Original {
+    fn choose<'a>(originals: &'a [Original], random: &mut Random) -> &'a Original {
         let endpoint = random.choose(ENDPOINTS);
-        let mut of_endpoint = self.originals.iter().filter(|original| original.endpoint == *endpoint);
+        let mut of_endpoint = originals.iter().filter(|original| original.endpoint == *endpoint);
         let count = of_endpoint.clone().count();
         of_endpoint.nth(random.below(count)).unwrap()
     }
 
-    fn mutate(&self, original: &Original, random: &mut Random) -> Vec<u8> {
+    fn mutate(original: &Original, originals: &[Original], random: &mut Random) -> Vec<u8> {
         let mut body = original.body.clone();
         for _ in 0..random.below(5) {
-            structure::mutate(&mut body, &self.originals, random);
+            structure::mutate(&mut body, originals, random);
         }
         let mut body = body.to_bytes();
         if random.one_in(6) {

@@ -54,9 +54,10 @@ impl Tally {
     /// Mutations that only ever break the envelope would prove nothing about what is behind it.
     pub(crate) fn assert_every_kind_of_answer_was_met(&self) {
         let total: u64 = self.counts().iter().take(6).map(|(_, count)| count).sum();
-        for (name, count) in self.counts() {
-            assert!(count * 500 > total, "{name}: only {count} of {total}");
+        for (name, count) in self.counts().iter().take(6) {
+            assert!(count * 100 > total, "{name}: only {count} of {total}");
         }
+        assert!(self.warned.load(Ordering::Relaxed) > 0, "{self}");
     }
 
     pub(crate) fn assert_no_bad_request(&self) {
