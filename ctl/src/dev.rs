@@ -1,4 +1,4 @@
-//! `butlerctl dev`: a real control plane with Butler's kinds and a sample platform, on this machine.
+//! `butlerctl dev`: a real control plane with Butler's kinds, its webhook and a sample platform, on this machine.
 
 use std::{
     fs, future, io,
@@ -177,11 +177,13 @@ Butler's control plane is ready at {url}. In another terminal:
 
   {exports}
 
-Three things to try:
+Things to try:
 
   kubectl get butler -A                                           what the sample platform consists of
   kubectl explain tenantcluster.spec                              what a cluster may say
   kubectl apply -f manifests/samples/tenant-cluster.yaml          ask for a cluster
+  kubectl get tenantcluster -n team-a -o yaml                     see what was filled in
+  kubectl scale tenantcluster my-cluster -n team-a --replicas=300 ask for too much, and hear why not
 
 Ctrl-C stops everything.",
         url = control_plane.url(),

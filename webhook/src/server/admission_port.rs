@@ -114,7 +114,7 @@ async fn serve<G: Gate>(
         Ended::Idle => shared.metrics.ended("idle", 1),
         Ended::Malformed => shared.metrics.ended("malformed", 1),
     }
-    connection::linger(stream.get_mut().0, ended, &activity).await;
+    connection::linger(stream.get_mut().0, ended, &activity, &shared.limits).await;
 }
 
 async fn speak_http1<G: Gate>(

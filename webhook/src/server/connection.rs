@@ -146,12 +146,17 @@ fn how(ended: hyper::Result<()>) -> Ended {
     }
 }
 
-/// Reads and forgets what a refused caller still sends, for a moment. To close without it would reset the connection,
-/// and the caller would lose the answer that says why.
-pub(super) async fn linger(stream: &mut (impl AsyncRead + Unpin), ended: Ended, activity: &Activity) {
+/// Reads and forgets what a refused caller still sends, as long as a body may take. To close without it resets the
+/// connection, and a caller who cannot finish sending may never look at the answer that says why.
+pub(super) async fn linger(
+    stream: &mut (impl AsyncRead + Unpin),
+    ended: Ended,
+    activity: &Activity,
+    limits: &Limits,
+) {
     if ended == Ended::Malformed || activity.is_refused.load(Ordering::Relaxed) {
         let mut rest = vec![0; 16 << 10];
         let all = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
-        let _ = timeout(FAREWELL, all).await;
+        let _ = timeout(limits.body, all).await;
     }
 }

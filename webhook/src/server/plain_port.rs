@@ -65,7 +65,7 @@ impl PlainPort {
         let connection = connection::http1(&self.limits).serve_connection(TokioIo::new(&mut stream), service);
         let close = http1::Connection::graceful_shutdown;
         let ended = connection::drive(connection, close, &activity, &self.limits, finishing).await;
-        connection::linger(&mut stream, ended, &activity).await;
+        connection::linger(&mut stream, ended, &activity, &self.limits).await;
     }
 
     fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
