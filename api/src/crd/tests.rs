@@ -172,6 +172,16 @@ fn blocks_with_constant_defaults_are_filled_in_even_when_left_out() {
     }
 }
 
+/// kubectl merges lists of custom resources by replacing them, so it would send a list without the default anew at every
+/// `kubectl apply` of the same file.
+#[test]
+fn nothing_inside_a_list_has_a_default() {
+    everywhere(&mut |path, schema| {
+        let is_inside = path.contains("spec") && path.contains("[]");
+        assert!(!is_inside || schema.get("default").is_none(), "{path}");
+    });
+}
+
 #[test]
 fn what_depends_on_team_provider_or_system_has_no_constant_default() {
     let machine = "spec.workers.machineTemplate";
