@@ -237,6 +237,26 @@ impl Facts {
         if is_old || self.unreadable.contains(&key) { Lookup::Unknown } else { answer }
     }
 
+    /// Whether that object is known to be there.
+    pub fn knows(&self, key: &FactKey) -> bool {
+        let is_there = match key {
+            FactKey::Config => self.config.is_some(),
+            FactKey::Team(name) => self.teams.get(name).is_some(),
+            FactKey::Cluster(at) => self.clusters.get(at).is_some(),
+            FactKey::Addon(at) => self.addons.get(at).is_some(),
+            FactKey::Definition(name) => self.definitions.get(name).is_some(),
+            FactKey::Provider(at) => self.providers.get(at).is_some(),
+            FactKey::Pool(at) => self.pools.get(at).is_some(),
+            FactKey::Allocation(at) => self.allocations.get(at).is_some(),
+            FactKey::CreationPolicy(name) => self.creation_policies.get(name).is_some(),
+            FactKey::User(email) => self.users_by_email.get(email.to_lowercase().as_str()).is_some(),
+            FactKey::Namespace(name) => self.namespaces.get(name).is_some(),
+            FactKey::Secret(at) => self.secrets.get(at).is_some(),
+            FactKey::Administrator(caller) => self.administrators.get(caller).is_some(),
+        };
+        self.answer(is_there.then_some(()), || key.clone()) == Lookup::Found(())
+    }
+
     /// Whether everything of that kind is known, so that finding none means that there is none.
     pub fn knows_all(&self, kind: FactKind) -> bool {
         !self.unreadable_kinds.contains(&kind) && !self.unreadable.iter().any(|key| key.kind() == kind)

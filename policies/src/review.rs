@@ -14,8 +14,8 @@ use butler_api::{
 };
 use serde_json::value::RawValue;
 
-use self::envelope::{Envelope, Request};
 pub use self::envelope::{Operation, ReviewError};
+use self::envelope::{Request, read_request};
 use self::object::{Decoded, decode_change, name_in, replicas_in};
 
 /// A request for admission.
@@ -152,7 +152,7 @@ impl<'a> Review<'a> {
     pub fn parse(body: &'a [u8]) -> Result<Self, ReviewError> {
         let text =
             std::str::from_utf8(body).map_err(|_| ReviewError::malformed("the body is not UTF-8 text"))?;
-        let request = Envelope::parse(text)?;
+        let request = read_request(text)?;
         let uid = request.uid.to_string();
         Self::from_request(request).map_err(|error| error.with_uid(uid))
     }

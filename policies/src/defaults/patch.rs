@@ -4,12 +4,11 @@
 //! object is scanned for that only when there is something to add.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 /// A value to write.
@@ -105,8 +104,11 @@ impl Fills {
         if self.0.is_empty() {
             return Patch::default();
         }
-        let shape =
-            object.and_then(|object| serde_json::from_str::<Shape>(object.get()).ok()).unwrap_or_default();
+        let mut shape = Shape::default();
+        self.0.iter().for_each(|fill| shape.ask_for(&fill.path));
+        if let Some(object) = object {
+            shape.read(object);
+        }
         let mut patch = Patch::default();
         for fill in self.0 {
             patch.write(&shape, fill);
@@ -179,92 +181,152 @@ impl Serialize for Patch {
             path: String,
             value: &'a Written,
         }
-        serializer.collect_seq(self.operations.iter().map(|(path, value)| {
-            let escaped = path.iter().map(|part| part.replace('~', "~0").replace('/', "~1"));
-            let path = escaped.fold(String::new(), |pointer, part| pointer + "/" + &part);
-            Operation { op: "add", path, value }
+        serializer.collect_seq(self.operations.iter().map(|(path, value)| Operation {
+            op: "add",
+            path: pointer(path),
+            value,
         }))
     }
 }
 
-/// Which fields an object has, without their values.
+/// A path as RFC 6901 has it.
+fn pointer(path: &[Cow<'static, str>]) -> String {
+    let mut pointer = String::with_capacity(64);
+    for part in path {
+        pointer.push('/');
+        for character in part.chars() {
+            match character {
+                '~' => pointer.push_str("~0"),
+                '/' => pointer.push_str("~1"),
+                other => pointer.push(other),
+            }
+        }
+    }
+    pointer
+}
+
+/// Which of the fields that are asked for an object has. Everything else in it is skipped, not kept.
 #[derive(Debug, Default)]
-struct Shape(BTreeMap<String, Option<Shape>>);
+struct Shape {
+    name: Cow<'static, str>,
+    is_object: bool,
+    inner: Vec<Shape>,
+}
 
 impl Shape {
+    fn ask_for(&mut self, path: &[Cow<'static, str>]) {
+        let Some((first, rest)) = path.split_first() else { return };
+        match self.inner.iter_mut().find(|inner| inner.name == *first) {
+            Some(inner) => inner.ask_for(rest),
+            None => {
+                let mut inner = Self { name: first.clone(), ..Self::default() };
+                inner.ask_for(rest);
+                self.inner.push(inner);
+            }
+        }
+    }
+
+    fn read(&mut self, object: &RawValue) {
+        let mut deserializer = serde_json::Deserializer::from_str(object.get());
+        // What cannot be read to its end is no object to write into.
+        if self.deserialize(&mut deserializer).is_err() {
+            self.forget();
+        }
+    }
+
+    /// Of a key that comes twice, the last one counts.
+    fn forget(&mut self) {
+        self.is_object = false;
+        self.inner.iter_mut().for_each(Self::forget);
+    }
+
     /// How many parts of the path, from its start, are objects that are there.
     fn depth_of(&self, path: &[Cow<'static, str>]) -> usize {
         let Some((first, rest)) = path.split_first() else { return 0 };
-        match self.0.get(&**first) {
-            Some(Some(inner)) => 1 + inner.depth_of(rest),
-            Some(None) | None => 0,
+        match self.inner.iter().find(|inner| inner.name == *first) {
+            Some(inner) if inner.is_object => 1 + inner.depth_of(rest),
+            Some(_) | None => 0,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor).map(Option::unwrap_or_default)
+impl<'de> DeserializeSeed<'de> for &mut Shape {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        self.forget();
+        deserializer.deserialize_any(self)
     }
 }
 
-struct Inner(Option<Shape>);
+/// Which of these has the name that comes next.
+struct OneOf<'a>(&'a [Shape]);
 
-impl<'de> Deserialize<'de> for Inner {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor).map(Self)
+impl<'de> DeserializeSeed<'de> for OneOf<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
     }
 }
 
-struct ShapeVisitor;
+impl Visitor<'_> for OneOf<'_> {
+    type Value = Option<usize>;
 
-impl<'de> Visitor<'de> for ShapeVisitor {
-    type Value = Option<Shape>;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        Ok(self.0.iter().position(|shape| shape.name == name))
+    }
+}
+
+impl<'de> Visitor<'de> for &mut Shape {
+    type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any JSON")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = BTreeMap::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if name == "managedFields" || name == "status" {
-                map.next_value::<IgnoredAny>()?;
-                continue;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        self.is_object = true;
+        while let Some(place) = map.next_key_seed(OneOf(&self.inner))? {
+            match place.and_then(|place| self.inner.get_mut(place)) {
+                Some(inner) => map.next_value_seed(inner)?,
+                None => drop(map.next_value::<IgnoredAny>()?),
             }
-            let Inner(inner) = map.next_value()?;
-            fields.insert(name, inner);
         }
-        Ok(Some(Shape(fields)))
+        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+        Ok(())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
     }
 
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
     }
 }
 
@@ -315,6 +377,14 @@ mod tests {
     #[test]
     fn a_parent_that_is_null_is_made() {
         let written = patch(r#"{"spec": {"workers": null}}"#, |fills| fills.add("spec.workers.replicas", 3));
+        assert_eq!(written, r#"[{"op":"add","path":"/spec/workers","value":{"replicas":3}}]"#);
+    }
+
+    #[test]
+    fn of_a_parent_that_comes_twice_the_last_one_counts() {
+        let written = patch(r#"{"spec": {"workers": {"a": 1}, "workers": 7}}"#, |fills| {
+            fills.add("spec.workers.replicas", 3);
+        });
         assert_eq!(written, r#"[{"op":"add","path":"/spec/workers","value":{"replicas":3}}]"#);
     }
 }

@@ -33,6 +33,17 @@ struct Outer<'a> {
     status: Option<&'a RawValue>,
 }
 
+/// An object that makes sense, in one pass. Status is Butler's own; one that cannot be read says nothing.
+#[derive(Deserialize)]
+#[serde(bound(deserialize = "S: Deserialize<'de>"))]
+struct Whole<'a, S> {
+    #[serde(default)]
+    metadata: Option<Meta>,
+    spec: Option<S>,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
 /// The part of the metadata that anybody looks at. The list of field managers, often half of an object, is skipped.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -113,6 +124,35 @@ impl Judged for AddonDefinition {
 }
 
 pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
+    match whole_change(request) {
+        Some(change) => Ok(Decoded::Change(Box::new(change))),
+        None => decode_parts(request),
+    }
+}
+
+/// The change, if there is nothing wrong with what it is made of.
+fn whole_change<T: Judged>(request: &Request<'_>) -> Option<Change<T>> {
+    Some(match request.operation {
+        Operation::Create => Change::Create(whole(request.object?)?),
+        Operation::Update => {
+            Change::Update { old: whole(request.old_object?)?, new: whole(request.object?)? }
+        }
+        Operation::Delete => Change::Delete(whole(request.old_object?)?),
+        Operation::Connect => return None,
+    })
+}
+
+fn whole<T: Judged>(object: &RawValue) -> Option<T> {
+    let Whole { metadata, spec, status } = serde_json::from_str(object.get()).ok()?;
+    Some(T::assemble(metadata.unwrap_or_default().into(), spec.or_else(T::empty)?, read_status::<T>(status)))
+}
+
+fn read_status<T: Judged>(status: Option<&RawValue>) -> Option<T::Status> {
+    status.and_then(|status| serde_json::from_str(status.get()).ok())
+}
+
+/// The change, part by part, for what is wrong with it, and for what may pass all the same.
+fn decode_parts<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
     let missing = |which: &str| ReviewError::malformed(format!("the request has no `{which}`"));
     let (object, old_object) = (request.object, request.old_object);
     Ok(match request.operation {
@@ -160,9 +200,7 @@ fn inner<T: Judged>(object: Outer<'_>, which: &str) -> Result<T, ReviewError> {
             ReviewError::object(format!("the `spec` of the `{which}` cannot be read: {error}"))
         })?,
     };
-    // Status is Butler's own; one that cannot be read says nothing.
-    let status = object.status.and_then(|status| serde_json::from_str(status.get()).ok());
-    Ok(T::assemble(object.metadata.unwrap_or_default().into(), spec, status))
+    Ok(T::assemble(object.metadata.unwrap_or_default().into(), spec, read_status::<T>(object.status)))
 }
 
 /// The number of workers in an autoscaling/v1 Scale.

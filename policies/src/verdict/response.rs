@@ -143,12 +143,11 @@ fn base64(bytes: &[u8]) -> String {
     const ALPHABET: [u8; 64] = *b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let index = (group >> (18 - 6 * place) & 63) as usize;
-            let letter = ALPHABET.get(index).copied().filter(|_| place <= chunk.len());
-            text.push(char::from(letter.unwrap_or(b'=')));
+        let byte = |place: usize| chunk.get(place).copied().map_or(0, u32::from);
+        let group = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for (place, shift) in [18, 12, 6, 0].into_iter().enumerate() {
+            let letter = ALPHABET.get((group >> shift & 63) as usize).filter(|_| place <= chunk.len());
+            text.push(char::from(*letter.unwrap_or(&b'=')));
         }
     }
     text

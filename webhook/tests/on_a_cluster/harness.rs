@@ -23,7 +23,7 @@ pub(crate) const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-web
 /// Its groups.
 pub(crate) const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
 /// The name in the certificate that the API server shows to webhooks, where it shows one.
-const CALLER: &str = "kube-apiserver-webhook-client";
+pub(crate) const CALLER: &str = "kube-apiserver-webhook-client";
 
 /// A gate with one replica.
 pub(crate) async fn start() -> Gate {
@@ -39,11 +39,13 @@ pub(crate) struct Setup {
     pub(crate) caller_proof: bool,
     /// Whether everything that the program asks of the API server is recorded.
     pub(crate) audited: bool,
+    /// For how many seconds a replica that is asked to stop goes on.
+    pub(crate) drain_delay: u16,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { replicas: 1, caller_proof: false, audited: false }
+        Self { replicas: 1, caller_proof: false, audited: false, drain_delay: 0 }
     }
 }
 
@@ -124,7 +126,7 @@ impl Gate {
             "--namespace=butler-system".to_owned(),
             "--certificate-name=127.0.0.1".to_owned(),
             format!("--registration-url={}", self.url()),
-            "--drain-delay=0".to_owned(),
+            format!("--drain-delay={}", self.setup.drain_delay),
         ];
         if self.setup.caller_proof {
             arguments.push(format!("--client-ca={}", self.plane.pki().file("ca.crt").display()));
