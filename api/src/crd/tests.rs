@@ -161,7 +161,6 @@ fn what_admission_fills_in_is_required_by_the_schema() {
 fn blocks_with_constant_defaults_are_filled_in_even_when_left_out() {
     let blocks = [
         ("tenantclusters", "spec.controlPlane"),
-        ("tenantclusters", "spec.networking"),
         ("tenantclusters", "spec.managementPolicy"),
         ("butlerconfigs", "spec.multiTenancy"),
         ("providerconfigs", "spec.scope"),
@@ -190,7 +189,12 @@ fn what_depends_on_team_provider_or_system_has_no_constant_default() {
     for name in fields {
         assert_eq!(field("tenantclusters", &format!("{machine}.{name}")).get("default"), None, "{name}");
     }
-    assert_eq!(field("tenantclusters", "spec.controlPlane.serviceType").get("default"), None);
+    // An update that leaves one of these out keeps what the cluster has, which a schema cannot know.
+    for path in
+        ["controlPlane.replicas", "controlPlane.serviceType", "networking.podCIDR", "networking.serviceCIDR"]
+    {
+        assert_eq!(field("tenantclusters", &format!("spec.{path}")).get("default"), None, "{path}");
+    }
     assert_eq!(field("teams", "spec.resourceLimits.defaultNodeCount").get("default"), None);
 }
 
@@ -214,8 +218,8 @@ fn a_description_names_the_default_and_the_meaning_of_every_value() {
     assert_eq!(mode["description"], expected);
     let host = field("butlerconfigs", "spec.gitProvider.type");
     assert_eq!(host["description"], "Which Git host.");
-    let replicas = field("tenantclusters", "spec.controlPlane.replicas");
-    assert!(replicas["description"].as_str().expect("description").ends_with("Default: `1`."));
+    let nodes = field("networkpools", "spec.tenantAllocation.defaults.nodesPerTenant");
+    assert!(nodes["description"].as_str().expect("description").ends_with("Default: `5`."));
 }
 
 #[test]

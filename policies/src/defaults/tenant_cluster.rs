@@ -8,6 +8,7 @@
 //! | `kubernetesVersion` | environment, team, platform, built-in: the first that the cluster may use; else the newest of the team's list |
 //! | `workers.replicas`, `cpu`, `memory`, `diskSize` | environment, team (`clusterDefaults`, then `resourceLimits.default*`), platform, built-in |
 //! | `networking.podCIDR`, `.serviceCIDR` | built-in |
+//! | `controlPlane.replicas` | built-in |
 //! | `controlPlane.serviceType` | the platform's exposure mode, so that changing that later moves no cluster |
 //! | `addons.*` | blocks for default addons; versions from the platform, then the catalogue |
 //! | `infrastructureOverride.*` | ClusterCreationPolicies with `default`, or with `pin`, which leaves no choice anyway |
@@ -27,8 +28,8 @@ use butler_api::provider_config::ProviderKind;
 use butler_api::quantity::{Amount, Quantity};
 use butler_api::reference::LocalRef;
 use butler_api::team::ClusterDefaults;
-use butler_api::tenant_cluster::Networking;
 use butler_api::tenant_cluster::workers::MachineTemplate;
+use butler_api::tenant_cluster::{ControlPlane, Networking};
 use butler_api::wire::given;
 use butler_api::{ButlerConfigSpec, ProviderConfig, Team, TenantCluster, TenantClusterSpec};
 
@@ -68,6 +69,7 @@ pub(crate) fn complete(review: &Review<'_>, change: &Change<TenantCluster>, fact
     filler.version(team, environment, os);
     filler.workers(team, environment);
     filler.networking();
+    filler.control_plane();
     filler.exposure();
     filler.policies(team, environment, provider);
     let more_addons = addons::fill(&mut filler, team, environment, old.is_none());
@@ -234,6 +236,13 @@ impl<'a> Filler<'a> {
         if given(&own.service_cidr).is_none() {
             let kept = kept.map_or(Networking::DEFAULT_SERVICE_CIDR, Networking::service_cidr);
             self.fills.add("spec.networking.serviceCIDR", kept);
+        }
+    }
+
+    fn control_plane(&mut self) {
+        if self.spec.control_plane.replicas.is_none() {
+            let kept = self.old.and_then(|old| old.control_plane.replicas);
+            self.fills.add("spec.controlPlane.replicas", kept.unwrap_or(ControlPlane::DEFAULT_REPLICAS));
         }
     }
 

@@ -11,7 +11,7 @@ use butler_api::ip_allocation::AllocationPhase;
 use butler_api::reference::NsRef;
 use butler_api::wire::given;
 
-use super::{Case, listed, name_of};
+use super::{Case, canonical_cidr, listed, name_of};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -34,9 +34,9 @@ const MOST_ADDRESSES: u128 = 1 << 20;
 
 pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
     let spec = &case.object.spec;
-    let cidr: Cidr = match spec.cidr.parse() {
+    let cidr = match canonical_cidr(&spec.cidr) {
         Ok(cidr) => cidr,
-        Err(error) => return findings.invalid(NOT_A_RANGE, "spec.cidr", error_text(&error)),
+        Err(message) => return findings.invalid(NOT_A_RANGE, "spec.cidr", message),
     };
     let reserved = check_reserved(case.object, cidr, findings);
     let ranges = check_ranges(case.object, cidr, &reserved, findings);
@@ -64,21 +64,17 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
     }
 }
 
-fn error_text(error: &butler_api::address::AddressError) -> String {
-    error.to_string()
-}
-
 fn check_reserved(pool: &NetworkPool, cidr: Cidr, findings: &mut Findings) -> Vec<Cidr> {
     let mut parts = Vec::new();
     for (place, part) in pool.spec.reserved.iter().enumerate() {
         let path = format!("spec.reserved[{place}].cidr");
-        match part.cidr.parse::<Cidr>() {
+        match canonical_cidr(&part.cidr) {
             Ok(part) if cidr.contains_cidr(part) => parts.push(part),
             Ok(part) => {
                 let message = format!("`{part}` is not inside of the pool `{cidr}`; reserve a part of it");
                 findings.invalid(OUTSIDE, path, message);
             }
-            Err(error) => findings.invalid(NOT_A_RANGE, path, error_text(&error)),
+            Err(message) => findings.invalid(NOT_A_RANGE, path, message),
         }
     }
     parts
@@ -119,7 +115,7 @@ fn check_ranges(
         let range = match span.range() {
             Ok(range) => range,
             Err(error) => {
-                findings.invalid(NOT_A_RANGE, path, error_text(&error));
+                findings.invalid(NOT_A_RANGE, path, error.to_string());
                 continue;
             }
         };
