@@ -94,7 +94,7 @@ pub struct TenantClusterSpec {
     #[schemars(required)]
     pub workers: Option<Workers>,
     /// Address ranges of the cluster.
-    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "crate::wire::or_default")]
     pub networking: Networking,
     /// Who looks after the cluster once it runs.
     #[serde(default, deserialize_with = "crate::wire::or_default")]

@@ -161,6 +161,7 @@ fn what_admission_fills_in_is_required_by_the_schema() {
 fn blocks_with_constant_defaults_are_filled_in_even_when_left_out() {
     let blocks = [
         ("tenantclusters", "spec.controlPlane"),
+        ("tenantclusters", "spec.networking"),
         ("tenantclusters", "spec.managementPolicy"),
         ("butlerconfigs", "spec.multiTenancy"),
         ("providerconfigs", "spec.scope"),
