@@ -9,7 +9,7 @@
 mod envelope;
 mod object;
 mod quick;
-mod scan;
+pub(crate) mod scan;
 mod spans;
 
 use std::borrow::Cow;

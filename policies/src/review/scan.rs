@@ -9,23 +9,23 @@ const DEEPEST: u32 = 60;
 
 /// A walk over a text, at some place in it.
 #[derive(Debug)]
-pub(super) struct Scan<'a> {
+pub(crate) struct Scan<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
+    pub(crate) fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 
     /// Nothing comes any more.
-    pub(super) fn end(mut self) -> Option<()> {
+    pub(crate) fn end(mut self) -> Option<()> {
         self.peek().is_none().then_some(())
     }
 
     /// Walks through an object. `field` gets each name with the walk in front of the value, and has to pass it.
-    pub(super) fn object(&mut self, mut field: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
+    pub(crate) fn object(&mut self, mut field: impl FnMut(&mut Self, &'a str) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
         if self.peek()? == b'}' {
             self.at += 1;
@@ -44,7 +44,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Walks through a list. `item` has the walk in front of each item, and has to pass it.
-    pub(super) fn list(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+    pub(crate) fn list(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
         self.expect(b'[')?;
         if self.peek()? == b']' {
             self.at += 1;
@@ -61,12 +61,17 @@ impl<'a> Scan<'a> {
     }
 
     /// Whether `null` comes, or something that begins like it.
-    pub(super) fn is_null(&mut self) -> Option<bool> {
+    pub(crate) fn is_null(&mut self) -> Option<bool> {
         self.peek().map(|byte| byte == b'n')
     }
 
+    /// Whether an object comes, or something that begins like one.
+    pub(crate) fn is_object(&mut self) -> Option<bool> {
+        self.peek().map(|byte| byte == b'{')
+    }
+
     /// Walks past any value, and gives its text.
-    pub(super) fn value(&mut self) -> Option<&'a str> {
+    pub(crate) fn value(&mut self) -> Option<&'a str> {
         self.peek()?;
         let start = self.at;
         self.skip()?;
@@ -74,17 +79,17 @@ impl<'a> Scan<'a> {
     }
 
     /// From a place that was passed to here.
-    pub(super) fn since(&self, start: usize) -> Option<&'a str> {
+    pub(crate) fn since(&self, start: usize) -> Option<&'a str> {
         self.text.get(start..self.at)
     }
 
     /// Where the next value begins.
-    pub(super) fn place(&mut self) -> Option<usize> {
+    pub(crate) fn place(&mut self) -> Option<usize> {
         self.peek().map(|_| self.at)
     }
 
     /// Walks past a string, and gives its text with the quotes.
-    pub(super) fn string(&mut self) -> Option<&'a str> {
+    pub(crate) fn string(&mut self) -> Option<&'a str> {
         self.peek()?;
         let start = self.at;
         self.skip_string()?;
@@ -232,7 +237,7 @@ impl<'a> Scan<'a> {
 }
 
 /// What is between the quotes, unless it has to be read to be known.
-pub(super) fn plain(string: &str) -> Option<&str> {
+pub(crate) fn plain(string: &str) -> Option<&str> {
     let inner = string.get(1..string.len().checked_sub(1)?)?;
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
