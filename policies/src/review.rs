@@ -2,9 +2,15 @@
 //!
 //! The envelope is borrowed from the body. The objects in it are read once, straight into the types of the API. Whatever
 //! goes wrong, the answer carries the request's uid if the body had one that could be read.
+//!
+//! In order: `quick` walks (`scan`) over the body of an ordinary review and notes where things are (`spans`), `envelope`
+//! reads what is not ordinary, and `object` reads the objects.
 
 mod envelope;
 mod object;
+mod quick;
+pub(crate) mod scan;
+mod spans;
 
 use std::borrow::Cow;
 
@@ -12,7 +18,6 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, NetworkPool, ProviderConfig, Team, TenantAddon,
     TenantCluster,
 };
-use serde_json::value::RawValue;
 
 pub use self::envelope::{Operation, ReviewError};
 use self::envelope::{Request, read_request};
@@ -40,7 +45,7 @@ pub struct Review<'a> {
     /// The change itself.
     pub subject: Subject,
     /// The new object as it was sent, for the patch.
-    pub(crate) object: Option<&'a RawValue>,
+    pub(crate) object: Option<&'a str>,
 }
 
 /// Who asks.
@@ -173,7 +178,10 @@ impl<'a> Review<'a> {
             Some("scale") if kind == Kind::TenantCluster => Subresource::Scale,
             Some(_) => Subresource::Other,
         };
-        let name = if request.name.is_empty() { name_in(request.object) } else { request.name.clone() };
+        let name = match request.name.is_empty() {
+            true => Cow::Owned(name_in(request.object).unwrap_or_default()),
+            false => request.name.clone(),
+        };
         let subject = match subresource {
             Subresource::Other => Subject::Untouched,
             Subresource::Scale => match replicas_in(request.object)? {
@@ -192,7 +200,7 @@ impl<'a> Review<'a> {
             caller: Caller { name: request.user_info.username, groups: request.user_info.groups },
             dry_run: request.dry_run.unwrap_or(false),
             subject,
-            object: request.object,
+            object: request.object.map(|object| object.text),
         })
     }
 }

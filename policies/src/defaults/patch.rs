@@ -3,13 +3,14 @@
 //! Fields are added one by one; what goes into the patch depends on which of their parents the object already has. The
 //! object is scanned for that only when there is something to add.
 
-use std::borrow::Cow;
-use std::fmt;
+mod shape;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+
+use self::shape::Shape;
 
 /// A value to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +80,9 @@ pub struct Fills(Vec<Fill>);
 impl Fills {
     /// Writes a field of the object, by its dotted path, unless it is there already.
     pub fn add(&mut self, path: &'static str, value: impl Into<Written>) {
-        self.0.push(Fill { path: path.split('.').map(Cow::Borrowed).collect(), value: value.into() });
+        let mut parts = Vec::with_capacity(6);
+        parts.extend(path.split('.').map(Cow::Borrowed));
+        self.0.push(Fill { path: parts, value: value.into() });
     }
 
     /// Writes an annotation.
@@ -100,7 +103,7 @@ impl Fills {
     }
 
     /// The patch that writes them into that object.
-    pub(crate) fn into_patch(self, object: Option<&RawValue>) -> Patch {
+    pub(crate) fn into_patch(self, object: Option<&str>) -> Patch {
         if self.0.is_empty() {
             return Patch::default();
         }
@@ -194,140 +197,13 @@ fn pointer(path: &[Cow<'static, str>]) -> String {
     let mut pointer = String::with_capacity(64);
     for part in path {
         pointer.push('/');
-        for character in part.chars() {
-            match character {
-                '~' => pointer.push_str("~0"),
-                '/' => pointer.push_str("~1"),
-                other => pointer.push(other),
-            }
+        if part.contains(['~', '/']) {
+            pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
+        } else {
+            pointer.push_str(part);
         }
     }
     pointer
-}
-
-/// Which of the fields that are asked for an object has. Everything else in it is skipped, not kept.
-#[derive(Debug, Default)]
-struct Shape {
-    name: Cow<'static, str>,
-    is_object: bool,
-    inner: Vec<Shape>,
-}
-
-impl Shape {
-    fn ask_for(&mut self, path: &[Cow<'static, str>]) {
-        let Some((first, rest)) = path.split_first() else { return };
-        match self.inner.iter_mut().find(|inner| inner.name == *first) {
-            Some(inner) => inner.ask_for(rest),
-            None => {
-                let mut inner = Self { name: first.clone(), ..Self::default() };
-                inner.ask_for(rest);
-                self.inner.push(inner);
-            }
-        }
-    }
-
-    fn read(&mut self, object: &RawValue) {
-        let mut deserializer = serde_json::Deserializer::from_str(object.get());
-        // What cannot be read to its end is no object to write into.
-        if self.deserialize(&mut deserializer).is_err() {
-            self.forget();
-        }
-    }
-
-    /// Of a key that comes twice, the last one counts.
-    fn forget(&mut self) {
-        self.is_object = false;
-        self.inner.iter_mut().for_each(Self::forget);
-    }
-
-    /// How many parts of the path, from its start, are objects that are there.
-    fn depth_of(&self, path: &[Cow<'static, str>]) -> usize {
-        let Some((first, rest)) = path.split_first() else { return 0 };
-        match self.inner.iter().find(|inner| inner.name == *first) {
-            Some(inner) if inner.is_object => 1 + inner.depth_of(rest),
-            Some(_) | None => 0,
-        }
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for &mut Shape {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        self.forget();
-        deserializer.deserialize_any(self)
-    }
-}
-
-/// Which of these has the name that comes next.
-struct OneOf<'a>(&'a [Shape]);
-
-impl<'de> DeserializeSeed<'de> for OneOf<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for OneOf<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|shape| shape.name == name))
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Shape {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.is_object = true;
-        while let Some(place) = map.next_key_seed(OneOf(&self.inner))? {
-            match place.and_then(|place| self.inner.get_mut(place)) {
-                Some(inner) => map.next_value_seed(inner)?,
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
 }
 
 #[cfg(test)]
@@ -337,8 +213,7 @@ mod tests {
     fn patch(object: &str, fills: impl FnOnce(&mut Fills)) -> String {
         let mut all = Fills::default();
         fills(&mut all);
-        let raw: Box<RawValue> = serde_json::from_str(object).unwrap();
-        String::from_utf8(all.into_patch(Some(&raw)).to_bytes()).unwrap()
+        String::from_utf8(all.into_patch(Some(object)).to_bytes()).unwrap()
     }
 
     #[test]

@@ -7,6 +7,9 @@ use butler_api::excerpt::excerpt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::quick;
+use super::spans::Object;
+
 /// Why a review cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewError {
@@ -54,7 +57,7 @@ pub(super) struct Envelope<'a, R> {
     request: Option<R>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request<'a> {
     #[serde(borrow)]
@@ -71,13 +74,13 @@ pub(super) struct Request<'a> {
     #[serde(borrow, default)]
     pub(super) user_info: UserInfo<'a>,
     #[serde(borrow)]
-    pub(super) object: Option<&'a RawValue>,
+    pub(super) object: Option<Object<'a>>,
     #[serde(borrow)]
-    pub(super) old_object: Option<&'a RawValue>,
+    pub(super) old_object: Option<Object<'a>>,
     pub(super) dry_run: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Resource<'a> {
     #[serde(borrow, default)]
     pub(super) group: Cow<'a, str>,
@@ -87,7 +90,7 @@ pub(super) struct Resource<'a> {
     pub(super) resource: Cow<'a, str>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct UserInfo<'a> {
     #[serde(borrow, default)]
     pub(super) username: Cow<'a, str>,
@@ -118,8 +121,12 @@ impl Operation {
     }
 }
 
-/// Reads the request of a review, in one pass over the body.
+/// Reads the request of a review.
 pub(super) fn read_request(text: &str) -> Result<Request<'_>, ReviewError> {
+    quick::request(text).map_or_else(|| read_carefully(text), Ok)
+}
+
+pub(super) fn read_carefully(text: &str) -> Result<Request<'_>, ReviewError> {
     match serde_json::from_str::<Envelope<'_, Request<'_>>>(text) {
         Ok(Envelope { request: Some(request), api_version, kind }) if is_review(&api_version, &kind) => {
             Ok(request)

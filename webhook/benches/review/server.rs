@@ -14,6 +14,7 @@ use butler_policies::review::Caller;
 use butler_webhook::admission::{self, Admission, Reply};
 use butler_webhook::endpoint::{Endpoint, Stage};
 use butler_webhook::facts::{Look, Snapshots};
+use butler_webhook::log::JsonLines;
 use butler_webhook::server::{self, AdmissionPort, Drain, Gate, Limits, Readiness};
 use bytes::Bytes;
 
@@ -97,8 +98,7 @@ impl Look for Nobody {
 
 /// Serves until it is killed. Its address is its first line.
 pub(crate) fn serve() {
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
-    log.json().flatten_event(true).init();
+    tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::stderr).init();
     let directory = std::env::var(DIRECTORY).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
