@@ -13,6 +13,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 	kubecel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/mutation"
 	"k8s.io/apiserver/pkg/cel/mutation/dynamic"
 )
 
@@ -74,7 +75,12 @@ func encodeBare(value ref.Val) (string, string, error) {
 		}
 		text, err := dictionary(types.NewStringInterfaceMap(types.DefaultTypeAdapter, fields))
 		return v.Type().TypeName(), text, err
+	case *mutation.JSONPatchVal:
+		text, err := patch(v)
+		return "JSONPatch", text, err
 	case kubecel.Quantity:
+		return "kubernetes.Quantity", quoted(v.Quantity.String()), nil
+	case *kubecel.Quantity: // what add and sub give
 		return "kubernetes.Quantity", quoted(v.Quantity.String()), nil
 	case kubecel.IP:
 		return "net.IP", quoted(v.Addr.String()), nil
@@ -84,7 +90,7 @@ func encodeBare(value ref.Val) (string, string, error) {
 		return "kubernetes.URL", quoted(v.URL.String()), nil
 	case kubecel.Semver:
 		return "kubernetes.Semver", quoted(v.Version.String()), nil
-	case *kubecel.Format:
+	case kubecel.Format:
 		return "kubernetes.NamedFormat", quoted(v.Name), nil
 	case traits.Mapper:
 		text, err := dictionary(v)
@@ -101,6 +107,22 @@ func encodeInside(value ref.Val) (string, error) {
 		return text, err
 	}
 	return fmt.Sprintf("{%s:%s}", quoted("@"+name), text), nil
+}
+
+func patch(value *mutation.JSONPatchVal) (string, error) {
+	fields := []string{`"op":` + quoted(value.Op), `"path":` + quoted(value.Path)}
+	if value.From != "" {
+		fields = append(fields, `"from":`+quoted(value.From))
+	}
+	if value.Val != nil {
+		text, err := encodeInside(value.Val)
+		if err != nil {
+			return "", err
+		}
+		fields = append(fields, `"value":`+text)
+	}
+	slices.Sort(fields)
+	return "{" + strings.Join(fields, ",") + "}", nil
 }
 
 func list(value traits.Lister) (string, error) {

@@ -6,7 +6,7 @@
 //
 // Besides id, expr and object a line may have oldObject, params, request, namespaceObject, and "mutating":true
 // for the functions and types that only a MutatingAdmissionPolicy has. An answer without a value has an
-// error and the stage that gave it: input, parse, check or evaluate.
+// error and the stage that gave it: parse, check or evaluate; input and encode are faults of a line or of ours.
 //
 //	--time       also prints "ns", nanoseconds for one evaluation of the prepared program
 //	--uses       also prints "uses", the overloads and macros of the expression
