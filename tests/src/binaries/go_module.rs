@@ -80,13 +80,8 @@ mod tests {
 
     #[test]
     fn a_requirement_is_found_on_a_line_of_its_own_and_in_a_block() {
-        let module = |go_mod| GoModule {
-            name: "x",
-            go_mod,
-            go_sum: "",
-            sources: &[],
-            requirement: "example.com/x",
-        };
+        let module =
+            |go_mod| GoModule { name: "x", go_mod, go_sum: "", sources: &[], requirement: "example.com/x" };
         assert_eq!(module("require example.com/x v1.2.3\n").version(), "1.2.3");
         assert_eq!(module("require (\n\texample.com/x v1.2.3 // indirect\n)\n").version(), "1.2.3");
         assert_eq!(module("require example.com/x/v2 v2.0.0\n").version(), "");
@@ -97,7 +92,10 @@ mod tests {
         let (_, minor_and_patch) = KUBERNETES.version().split_once('.').unwrap();
         assert_eq!(CEL_ORACLE.version(), format!("0.{minor_and_patch}"));
         let cel = |module: &GoModule| {
-            module.words().find(|words| words.first() == Some(&"github.com/google/cel-go")).map(|words| words[1])
+            module
+                .words()
+                .find(|words| words.first() == Some(&"github.com/google/cel-go"))
+                .map(|words| words[1])
         };
         assert!(cel(&KUBERNETES).is_some());
         assert_eq!(cel(&CEL_ORACLE), cel(&KUBERNETES));
