@@ -1,6 +1,6 @@
 //! The recorded answers: `recorded/TOPIC.jsonl` has one line for each expression of the topic, in order;
 //! `recorded/functions.jsonl` everything that Kubernetes' CEL can call; `recorded/uses.json` an expression for
-//! each of these.
+//! each of these; `recorded/versions.txt` of what the oracle was made that answered.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::PathBuf};
 
@@ -48,9 +48,27 @@ fn every_expression_has_its_record_and_every_record_its_expression() {
     for entry in fs::read_dir(file("")).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         let topic = name.strip_suffix(".jsonl").unwrap_or_default();
-        let known = ["functions.jsonl", "uses.json"].contains(&name.as_str()) || topics.contains_key(topic);
+        let known = ["functions.jsonl", "uses.json", "versions.txt"].contains(&name.as_str())
+            || topics.contains_key(topic);
         assert!(known, "recorded/{name} has no topic: remove it");
     }
+}
+
+/// The libraries that decide what the oracle says, with their versions, as its go.mod names them.
+fn versions() -> String {
+    let go_mod = corpus::folder().join("../../../tests/go/cel-oracle/go.mod");
+    let go_mod = fs::read_to_string(go_mod).unwrap();
+    let lines = go_mod.lines().map(str::trim);
+    let decisive = ["github.com/google/cel-go ", "k8s.io/apimachinery ", "k8s.io/apiserver "];
+    lines
+        .filter(|line| decisive.iter().any(|module| line.starts_with(module)))
+        .fold(String::new(), |all, line| all + line + "\n")
+}
+
+#[test]
+fn the_records_are_of_the_version_that_the_bench_runs() {
+    assert_eq!(fs::read_to_string(file("versions.txt")).unwrap(), versions(), "{REFRESH}");
+    assert_eq!(versions().lines().count(), 3);
 }
 
 #[test]
@@ -93,6 +111,7 @@ fn refresh() {
         }
         fs::write(file(&format!("{topic}.jsonl")), text).unwrap();
     }
+    fs::write(file("versions.txt"), versions()).unwrap();
     fs::write(file("uses.json"), serde_json::to_string_pretty(&uses).unwrap() + "\n").unwrap();
 }
 
