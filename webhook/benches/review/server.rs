@@ -8,6 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use butler_bench::guard::SweptDirectory;
 use butler_certs::{Certificates, Files, Proof, server_config};
 use butler_policies::facts::{Fact, FactKey};
 use butler_policies::review::Caller;
@@ -96,8 +97,12 @@ impl Look for Nobody {
     }
 }
 
-/// Serves until it is killed. Its address is its first line.
+/// Serves until its input ends, which the kernel sees to however its owner ends. Its address is its first line.
 pub(crate) fn serve() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
     tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::stderr).init();
     let directory = std::env::var(DIRECTORY).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -135,16 +140,17 @@ pub(crate) struct ServerProcess {
     child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) certificate: Vec<u8>,
-    _directory: tempfile::TempDir,
+    _directory: SweptDirectory,
 }
 
 impl ServerProcess {
     pub(crate) fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = SweptDirectory::make("butler-review-").unwrap();
         let certificate = write_certificate(directory.path());
         let mut child = Command::new(std::env::current_exe().unwrap())
             .arg(ARGUMENT)
             .env(DIRECTORY, directory.path())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
