@@ -79,9 +79,9 @@ func encodeBare(value ref.Val) (string, string, error) {
 		text, err := patch(v)
 		return "JSONPatch", text, err
 	case kubecel.Quantity:
-		return "kubernetes.Quantity", quantity(v), nil
+		return "kubernetes.Quantity", quoted(v.Quantity.String()), nil
 	case *kubecel.Quantity: // what add and sub give
-		return "kubernetes.Quantity", quantity(*v), nil
+		return "kubernetes.Quantity", quoted(v.Quantity.String()), nil
 	case kubecel.IP:
 		return "net.IP", quoted(v.Addr.String()), nil
 	case kubecel.CIDR:
@@ -184,12 +184,6 @@ func double(value float64) string {
 		text += ".0"
 	}
 	return text
-}
-
-// quantity prints the canonical form. String would give "+1" for quantity("+1"), which no expression can see.
-func quantity(value kubecel.Quantity) string {
-	number, suffix := value.CanonicalizeBytes(nil)
-	return quoted(string(number) + string(suffix))
 }
 
 // seconds is a duration as protocol buffers write it in JSON, without trailing zeros.
