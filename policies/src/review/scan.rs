@@ -32,7 +32,7 @@ impl<'a> Scan<'a> {
             return Some(());
         }
         loop {
-            let name = plain(self.string()?)?;
+            let name = self.plain()?;
             self.expect(b':')?;
             field(self, name)?;
             match self.next()? {
@@ -94,6 +94,15 @@ impl<'a> Scan<'a> {
         let start = self.at;
         self.skip_string()?;
         self.text.get(start..self.at)
+    }
+
+    /// Walks past a string that can be taken as it is, and gives what is between the quotes.
+    pub(crate) fn plain(&mut self) -> Option<&'a str> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let end = start + plain_bytes(self.text.as_bytes().get(start..)?)?;
+        self.at = end + 1;
+        (self.byte(end)? == b'"').then(|| self.text.get(start..end)).flatten()
     }
 
     /// The next byte that is no white space, which is in front of the walk then.
