@@ -153,7 +153,7 @@ fn check_catalogue(
         findings.add(Finding::deny(Fault::NotSupported, VERSION, "spec.version", message).resting_on(key()));
     }
     let team = cluster.and_then(|cluster| case.facts.team(&cluster.spec.team_ref.as_ref()?.name).found());
-    if let Some(finding) = team.and_then(|team| not_allowed(team, "spec.addon".to_owned(), name)) {
+    if let Some(finding) = team.and_then(|team| not_allowed(team, || "spec.addon".to_owned(), name)) {
         findings.add(finding);
     }
     values::check(case, definition, findings);
