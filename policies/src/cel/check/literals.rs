@@ -1,0 +1,85 @@
+//! What Kubernetes checks once types are known: literals of one type, and literal arguments that mean something.
+
+use super::Checked;
+use crate::cel::ast::{Ast, Expr, ExprId, Literal};
+use crate::cel::diagnostic::Diagnostic;
+use crate::cel::functions::conversions::{MAXIMUM_SECOND, MINIMUM_SECOND, parse_duration, parse_timestamp};
+use crate::cel::functions::regex::compiled;
+use crate::cel::types::{Shape, TypeId};
+
+/// Reports the first misfit of every list and map, and every literal that its function cannot read.
+pub(super) fn validate(ast: &Ast, root: ExprId, checked: &Checked, diagnostics: &mut Vec<Diagnostic>) {
+    // Arguments of `format` may differ in type, at any depth.
+    let mut pending = vec![(root, false)];
+    while let Some((id, free)) = pending.pop() {
+        let mut free_below = free;
+        match ast.expr(id) {
+            Expr::List(elements) if !free => {
+                let types = elements
+                    .iter()
+                    .map(|element| (element.value, part(checked, element.value, element.optional)));
+                same(ast, checked, types, diagnostics);
+            }
+            Expr::Map(entries) if !free => {
+                same(
+                    ast,
+                    checked,
+                    entries.iter().map(|entry| (entry.key, part(checked, entry.key, false))),
+                    diagnostics,
+                );
+                let values =
+                    entries.iter().map(|entry| (entry.value, part(checked, entry.value, entry.optional)));
+                same(ast, checked, values, diagnostics);
+            }
+            Expr::Call { function, arguments, .. } => {
+                free_below |= function == "format";
+                argument(ast, function, arguments, diagnostics);
+            }
+            _ => {}
+        }
+        ast.expr(id).clone().for_each_child(|child| pending.push((*child, free_below)));
+    }
+}
+
+fn part(checked: &Checked, id: ExprId, optional: bool) -> Option<TypeId> {
+    let of = checked.of.get(id.index()).copied()?;
+    match checked.types.shape(of) {
+        Shape::Optional(inner) if optional => Some(*inner),
+        _ => Some(of),
+    }
+}
+
+fn same(
+    ast: &Ast,
+    checked: &Checked,
+    parts: impl Iterator<Item = (ExprId, Option<TypeId>)>,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let mut first = None;
+    for (id, of) in parts {
+        let Some(of) = of else { continue };
+        let wanted = *first.get_or_insert(of);
+        if wanted != of {
+            let (wanted, given) = (checked.types.name(wanted), checked.types.name(of));
+            let message = format!("expected type '{wanted}' but found '{given}'");
+            diagnostics.push(Diagnostic::new(ast.span(id), message));
+            return;
+        }
+    }
+}
+
+fn argument(ast: &Ast, function: &str, arguments: &[ExprId], diagnostics: &mut Vec<Diagnostic>) {
+    let Some(first) = arguments.first() else { return };
+    let Expr::Literal(literal) = ast.expr(*first) else { return };
+    let readable = match (function, literal) {
+        ("duration", Literal::String(text)) => parse_duration(text).is_some(),
+        ("timestamp", Literal::String(text)) => parse_timestamp(text).is_some(),
+        ("matches", Literal::String(text)) => compiled(text).is_ok(),
+        ("timestamp", Literal::Int(seconds)) => (MINIMUM_SECOND..=MAXIMUM_SECOND).contains(seconds),
+        ("duration" | "timestamp", _) => false,
+        _ => true,
+    };
+    if !readable {
+        diagnostics.push(Diagnostic::new(ast.span(*first), format!("invalid {function} argument")));
+    }
+}
