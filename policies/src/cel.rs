@@ -24,6 +24,8 @@ mod unquote;
 mod value;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod tests;
 
 pub use cost::{EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT};

@@ -81,7 +81,7 @@ pub(crate) struct Ast {
 
 /// Nodes one expression may have. A text within the size limit stays far below; only `optMap` of `optMap`, which
 /// doubles its target each time, can pass it.
-const MAXIMUM_NODES: usize = 300_000;
+const MAXIMUM_NODES: usize = 120_000;
 
 impl Ast {
     pub(crate) fn push(&mut self, expr: Expr, span: Span) -> ExprId {

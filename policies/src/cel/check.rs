@@ -384,15 +384,14 @@ impl<'c> Checker<'c> {
         }
     }
 
-    /// The common type of the parts so far and one more.
-    fn join(&mut self, id: ExprId, so_far: Option<TypeId>, next: TypeId) -> TypeId {
+    /// The common type of the parts so far and one more. Parts of different types are refused later, where that
+    /// matters.
+    fn join(&mut self, so_far: Option<TypeId>, next: TypeId) -> TypeId {
         let Some(so_far) = so_far else { return next };
         if self.checked.types.assignable(so_far, next) {
             return self.checked.types.most_general(so_far, next);
         }
-        let (wanted, given) = (self.name(so_far), self.name(next));
-        self.report(id, format!("expected type '{wanted}' but found '{given}'"));
-        self.id(Shape::Error)
+        self.id(Shape::Dyn)
     }
 
     fn list(&mut self, elements: &[Element]) -> TypeId {
@@ -400,7 +399,7 @@ impl<'c> Checker<'c> {
         for element in elements {
             self.expr(element.value);
             let of = self.part(element.value, element.optional);
-            common = Some(self.join(element.value, common, of));
+            common = Some(self.join(common, of));
         }
         let of = common.unwrap_or_else(|| self.checked.types.variable());
         self.id(Shape::List(of))
@@ -411,10 +410,10 @@ impl<'c> Checker<'c> {
         for entry in entries {
             self.expr(entry.key);
             let of = self.type_of(entry.key);
-            keys = Some(self.join(entry.key, keys, of));
+            keys = Some(self.join(keys, of));
             self.expr(entry.value);
             let of = self.part(entry.value, entry.optional);
-            values = Some(self.join(entry.value, values, of));
+            values = Some(self.join(values, of));
         }
         let key = keys.unwrap_or_else(|| self.checked.types.variable());
         let value = values.unwrap_or_else(|| self.checked.types.variable());

@@ -1,6 +1,8 @@
 //! What evaluating costs, counted as Kubernetes counts it, and the bounds on what no cost is counted for.
 
-use super::value::Value;
+use regex::Regex;
+
+use super::value::{Opaque, Value};
 
 /// What one evaluation of one expression may cost.
 pub const EXPRESSION_LIMIT: u64 = 1_000_000;
@@ -21,7 +23,10 @@ const PATTERN: f64 = 0.25;
 /// Memory that functions may take whose cost does not grow with it, in bytes.
 const MEMORY: u64 = 64 << 20;
 /// Parts of values that may be looked at by functions whose cost does not grow with them.
-const WORK: u64 = 20_000_000;
+const WORK: u64 = 5_000_000;
+
+/// Patterns that are kept; a loop has few, and one that makes new ones gains nothing.
+const PATTERNS: usize = 8;
 
 /// Counts one evaluation.
 #[derive(Debug)]
@@ -30,13 +35,15 @@ pub(crate) struct Meter {
     pub(crate) limit: u64,
     memory: u64,
     pub(crate) work: u64,
+    /// Patterns made while evaluating, so that a loop compiles each once.
+    patterns: Vec<(Box<str>, Regex)>,
     /// What ended the evaluation as a whole, so that no `||` goes on past it.
     pub(crate) broken: Option<&'static str>,
 }
 
 impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { cost: 0, limit, memory: MEMORY, work: WORK, broken: None }
+        Self { cost: 0, limit, memory: MEMORY, work: WORK, patterns: Vec::new(), broken: None }
     }
 
     pub(crate) fn charge(&mut self, cost: u64) {
@@ -57,6 +64,18 @@ impl Meter {
             }
             None => false,
         }
+    }
+
+    /// The compiled pattern of a text, if it is still known.
+    pub(crate) fn pattern(&self, text: &str) -> Option<Regex> {
+        self.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
+    }
+
+    pub(crate) fn keep(&mut self, text: &str, pattern: Regex) {
+        if self.patterns.len() >= PATTERNS {
+            self.patterns.remove(0);
+        }
+        self.patterns.push((text.into(), pattern));
     }
 
     /// Counts parts that are looked at; false when there were too many.
@@ -97,6 +116,8 @@ pub(crate) enum Rule {
     Elements,
     /// Matching the first argument against the second.
     Match,
+    /// Matching against a format.
+    Validate,
     /// Every character of one against every character of the other.
     Contains,
     /// Walking through all parts of the first argument.
@@ -147,6 +168,7 @@ impl Rule {
             "replace" | "split" | "ip.isCanonical" => Self::ReadTwice,
             "join" => Self::WriteTwice,
             "find" | "findAll" => Self::Match,
+            "validate" => Self::Validate,
             "containsIP" => {
                 Self::Network { network: false, parsed: overload == Some("cidr_contains_ip_string") }
             }
@@ -207,6 +229,13 @@ impl Rule {
             },
             Self::Elements => size(1),
             Self::Match => matching(size(0), size(1)),
+            Self::Validate => match arguments.first() {
+                Some(Value::Opaque(value)) => match &*value.0 {
+                    Opaque::Format(format) => matching(size(1), format.pattern_size),
+                    _ => 1,
+                },
+                _ => 1,
+            },
             Self::Contains => read(size(0)).saturating_mul(read(size(1))),
             Self::Walk => arguments.first().map_or(0, walk),
             Self::Network { network, parsed } => {

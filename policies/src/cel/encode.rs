@@ -123,6 +123,8 @@ impl Opaque {
             Self::Cidr(cidr) => cidr.to_string(),
             Self::Quantity(quantity) => quantity.to_string(),
             Self::Semver(version) => version.as_str().to_owned(),
+            Self::Url(url) => url.text(),
+            Self::Format(format) => format.name.to_owned(),
         }
     }
 }

@@ -312,6 +312,9 @@ impl<'a> Machine<'a, '_> {
         {
             return error.clone();
         }
+        if site.guard.is_some_and(|overload| !overload.takes(arguments)) {
+            return no_such_overload();
+        }
         let mut scene = Scene { meter, pattern: site.pattern.as_ref() };
         match site.call {
             Some(call) => call(&mut scene, arguments),

@@ -6,6 +6,8 @@ mod collections;
 mod comparison;
 pub(crate) mod conversions;
 mod dates;
+pub(crate) mod format;
+pub(crate) mod formats;
 pub(crate) mod ip;
 mod lists;
 mod optionals;
@@ -14,6 +16,7 @@ pub(crate) mod regex;
 pub(crate) mod semver;
 mod sets;
 mod strings;
+pub(crate) mod urls;
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -73,7 +76,7 @@ pub(crate) enum Template {
 }
 
 /// The libraries, in the order in which Kubernetes adds them.
-const LIBRARIES: [&[Declaration]; 14] = [
+const LIBRARIES: [&[Declaration]; 17] = [
     arithmetic::FUNCTIONS,
     comparison::FUNCTIONS,
     collections::FUNCTIONS,
@@ -81,6 +84,9 @@ const LIBRARIES: [&[Declaration]; 14] = [
     strings::FUNCTIONS,
     optionals::FUNCTIONS,
     regex::FUNCTIONS,
+    format::FUNCTIONS,
+    formats::FUNCTIONS,
+    urls::FUNCTIONS,
     dates::FUNCTIONS,
     lists::FUNCTIONS,
     sets::FUNCTIONS,
@@ -123,12 +129,19 @@ impl Function {
         let overload = self.overloads.iter().find(|overload| {
             overload.member == member
                 && overload.arguments.len() == arguments.len()
-                && overload.arguments.iter().zip(arguments).all(|(template, value)| template.takes(value))
+                && overload.takes(arguments)
         });
         match overload {
             Some(overload) => (overload.call)(scene, arguments),
             None => no_such_overload(),
         }
+    }
+}
+
+impl Overload {
+    /// Whether the values are of the kinds it is declared for.
+    pub(crate) fn takes(&self, arguments: &[Value<'_>]) -> bool {
+        self.arguments.iter().zip(arguments).all(|(template, value)| template.takes(value))
     }
 }
 
@@ -170,11 +183,7 @@ impl Template {
                 }
                 _ => false,
             },
-            Self::Optional(of) => match value {
-                Value::Optional(Some(value)) => of.takes(value),
-                Value::Optional(None) => true,
-                _ => false,
-            },
+            Self::Optional(_) => matches!(value, Value::Optional(_)),
             Self::Type(_) => matches!(value, Value::Type(_)),
             Self::Simple(shape) => match shape {
                 Shape::Bool => matches!(value, Value::Bool(_)),

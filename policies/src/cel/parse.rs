@@ -165,37 +165,33 @@ impl<'a> Parser<'a> {
     }
 
     fn relation(&mut self) -> Result<Node> {
-        let entered = self.depth.relation;
         Self::deeper(self.peek().span, &mut self.depth.relation)?;
         let mut left = self.sum(0)?;
         while let Some(function) = relation_of(self.peek().kind) {
             let operator = self.take();
-            Self::deeper(operator.span, &mut self.depth.relation)?;
             Self::deeper(operator.span, &mut self.depth.relation)?;
             let right = self.sum(0)?;
             self.depth.relation -= 1;
             let span = self.span(left).to(self.span(right));
             left = self.call(function, &[left, right], span, true);
         }
-        self.depth.relation = entered;
+        self.depth.relation -= 1;
         Ok(left)
     }
 
     /// Sums and products; only operators that bind at least as tightly as `tightness` are taken.
     fn sum(&mut self, tightness: u8) -> Result<Node> {
-        let entered = self.depth.sum;
         Self::deeper(self.peek().span, &mut self.depth.sum)?;
         let mut left = self.unary()?;
         while let Some((function, binds)) =
             arithmetic_of(self.peek().kind).filter(|(_, binds)| *binds >= tightness)
         {
-            let operator = self.take();
-            Self::deeper(operator.span, &mut self.depth.sum)?;
+            self.take();
             let right = self.sum(binds + 1)?;
             let span = self.span(left).to(self.span(right));
             left = self.call(function, &[left, right], span, true);
         }
-        self.depth.sum = entered;
+        self.depth.sum -= 1;
         Ok(left)
     }
 
@@ -220,15 +216,13 @@ impl<'a> Parser<'a> {
     }
 
     fn member(&mut self) -> Result<Node> {
-        let entered = self.depth.member;
         Self::deeper(self.peek().span, &mut self.depth.member)?;
         let mut node = self.primary()?;
         while matches!(self.peek().kind, Kind::Dot | Kind::OpenBracket) {
             let token = self.take();
-            Self::deeper(token.span, &mut self.depth.member)?;
             node = if token.kind == Kind::Dot { self.dotted(node)? } else { self.index(node)? };
         }
-        self.depth.member = entered;
+        self.depth.member -= 1;
         Ok(node)
     }
 

@@ -3,7 +3,7 @@
 use regex::Regex;
 
 use super::cost::Rule;
-use super::functions::{Function, Implementation};
+use super::functions::{Function, Implementation, Overload};
 use super::value::Value;
 
 /// One step. Jumps name the operation to go on with.
@@ -150,6 +150,8 @@ pub(crate) struct Site {
     pub(crate) member: bool,
     /// The implementation, when types left only one.
     pub(crate) call: Option<Implementation>,
+    /// The overload whose signature values are held against, where types could not tell.
+    pub(crate) guard: Option<&'static Overload>,
     pub(crate) rule: Rule,
     pub(crate) arguments: usize,
     pub(crate) pattern: Option<Regex>,

@@ -184,7 +184,7 @@ impl<'a> Value<'a> {
                 }
             }
             Self::Type(name) => Self::Optional(Some(Arc::new(Self::text(Arc::clone(name))))),
-            Self::Opaque(_) => {
+            Self::Opaque(value) if !matches!(*value.0, Opaque::Format(_)) => {
                 Self::Optional(Some(Arc::new(Self::error("unsupported conversion to ref.Val"))))
             }
             _ => self,

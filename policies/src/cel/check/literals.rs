@@ -4,6 +4,7 @@ use super::Checked;
 use crate::cel::ast::{Ast, Expr, ExprId, Literal};
 use crate::cel::diagnostic::Diagnostic;
 use crate::cel::functions::conversions::{MAXIMUM_SECOND, MINIMUM_SECOND, parse_duration, parse_timestamp};
+use crate::cel::functions::format::{Kind, Piece, pieces};
 use crate::cel::functions::regex::compiled;
 use crate::cel::types::{Shape, TypeId};
 
@@ -31,8 +32,13 @@ pub(super) fn validate(ast: &Ast, root: ExprId, checked: &Checked, diagnostics: 
                     entries.iter().map(|entry| (entry.value, part(checked, entry.value, entry.optional)));
                 same(ast, checked, values, diagnostics);
             }
-            Expr::Call { function, arguments, .. } => {
-                free_below |= function == "format";
+            Expr::Call { function, target, arguments } => {
+                if function == "format" {
+                    free_below = true;
+                    if let (Some(target), [list]) = (target, arguments.as_slice()) {
+                        format(ast, checked, id, *target, *list, diagnostics);
+                    }
+                }
                 argument(ast, function, arguments, diagnostics);
             }
             _ => {}
@@ -66,6 +72,54 @@ fn same(
             return;
         }
     }
+}
+
+/// Reports clauses of a written format that do not fit the written values.
+fn format(
+    ast: &Ast,
+    checked: &Checked,
+    call: ExprId,
+    target: ExprId,
+    list: ExprId,
+    diagnostics: &mut Vec<Diagnostic>,
+) {
+    let (Expr::Literal(Literal::String(text)), Expr::List(values)) = (ast.expr(target), ast.expr(list))
+    else {
+        return;
+    };
+    let mut report = |at: ExprId, message: String| diagnostics.push(Diagnostic::new(ast.span(at), message));
+    let mut next = 0;
+    for piece in pieces(text) {
+        let clause = match piece {
+            Ok(Piece::Plain(_)) => continue,
+            Ok(Piece::Clause(clause)) => clause,
+            Err(message) => return report(call, message),
+        };
+        let Some(value) = values.get(next) else { return report(call, format!("index {next} out of range")) };
+        next += 1;
+        if let Some(bad) = misfit(ast, checked, clause.kind, value.value) {
+            let given = checked.of.get(bad.index()).map_or_else(String::new, |of| checked.types.name(*of));
+            return report(bad, clause.kind.refusal(&given));
+        }
+    }
+    if values.len() > next {
+        let given = values.len();
+        report(call, format!("too many arguments supplied to string.format (expected {next}, got {given})"));
+    }
+}
+
+/// The value, or the part of a written container, that a clause does not take.
+fn misfit(ast: &Ast, checked: &Checked, kind: Kind, value: ExprId) -> Option<ExprId> {
+    let mut pending = vec![value];
+    while let Some(id) = pending.pop() {
+        if !kind.takes(checked.shape(id)) {
+            return Some(id);
+        }
+        if kind == Kind::Text && matches!(ast.expr(id), Expr::List(_) | Expr::Map(_)) {
+            ast.expr(id).clone().for_each_child(|child| pending.push(*child));
+        }
+    }
+    None
 }
 
 fn argument(ast: &Ast, function: &str, arguments: &[ExprId], diagnostics: &mut Vec<Diagnostic>) {

@@ -396,7 +396,7 @@ fn offset_of(text: &str) -> Option<i32> {
     Some(if *sign == b'-' { -seconds } else { seconds })
 }
 
-fn days_in(year: i64, month: i64) -> i64 {
+pub(crate) fn days_in(year: i64, month: i64) -> i64 {
     let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     match month {
         2 if leap => 29,

@@ -197,6 +197,9 @@ fn offset(time: Timestamp, zone: &str) -> Result<i64, String> {
     // Names are files to Go, so their case matters.
     let found =
         TimeZone::get(zone).ok().filter(|found| found.iana_name() == Some(zone)).ok_or_else(unknown)?;
-    let instant = jiff::Timestamp::from_second(time.seconds).map_err(|_| unknown())?;
+    // The last hours of year 9999 are beyond what the library counts; no zone changes its clock there.
+    let limits = (jiff::Timestamp::MIN.as_second(), jiff::Timestamp::MAX.as_second());
+    let instant =
+        jiff::Timestamp::from_second(time.seconds.clamp(limits.0, limits.1)).map_err(|_| unknown())?;
     Ok(i64::from(found.to_offset(instant).seconds()))
 }

@@ -88,7 +88,7 @@ pub(super) const FUNCTIONS: &[Declaration] = &[
     },
     Declaration {
         name: "flatten",
-        single: false,
+        single: true,
         overloads: &[
             ("list_flatten", "list(list(A)).(): list(A)", flatten),
             ("list_flatten_int", "list(dyn).(int): list(dyn)", flatten),

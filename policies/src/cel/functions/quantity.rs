@@ -102,6 +102,8 @@ pub(super) const FUNCTIONS: &[Declaration] = &[
 pub(crate) struct Quantity {
     amount: Amount,
     style: Style,
+    /// The text it was written with, when that is how it is written out too.
+    written: Option<Box<str>>,
     /// Kubernetes cannot compare anything with a quantity that was computed, only the other way round.
     pub(crate) computed: bool,
 }
@@ -157,10 +159,11 @@ impl Quantity {
         let (style, exponent) = suffix_of(suffix).ok_or("unable to parse quantity's suffix")?;
         let whole = if whole.is_empty() { "0" } else { whole };
         if let Some(amount) = small(negative, whole, fraction, style, exponent) {
-            return Ok(Self { amount, style, computed: false });
+            let kept = is_canonical(whole, fraction, style, exponent).then(|| text.into());
+            return Ok(Self { amount, style, written: kept, computed: false });
         }
         let amount = large(negative, whole, fraction, style, exponent)?;
-        Ok(Self { amount, style, computed: false })
+        Ok(Self { amount, style, written: None, computed: false })
     }
 
     fn sign(&self) -> i64 {
@@ -220,7 +223,7 @@ impl Quantity {
         });
         // Nothing plus something is written as the something is.
         let style = if self.sign() == 0 { other.style } else { self.style };
-        Self { amount, style, computed: true }
+        Self { amount, style, written: None, computed: true }
     }
 
     fn small_sum(&self, other: &Self, negate: bool) -> Option<Amount> {
@@ -248,6 +251,18 @@ fn scaled(value: i64, by: i32) -> Option<i64> {
     value.checked_mul(10_i64.checked_pow(u32::try_from(by).ok()?)?)
 }
 
+/// Whether a quantity is written out as it was written, which the reference decides by its last digits.
+fn is_canonical(whole: &str, fraction: &str, style: Style, exponent: i32) -> bool {
+    let digits = format!("{whole}{fraction}");
+    match style {
+        Style::Binary => exponent % 10 == 0 && digits.parse::<i64>().is_ok_and(|value| value & 7 != 0),
+        Style::Decimal | Style::Exponent => {
+            let scale = exponent - i32::try_from(fraction.len()).unwrap_or(1);
+            scale % 3 == 0 && !digits.ends_with("000") && !digits.starts_with('0')
+        }
+    }
+}
+
 /// The amount in 64 bits, when it has few enough digits.
 fn small(negative: bool, whole: &str, fraction: &str, style: Style, exponent: i32) -> Option<Amount> {
     let length = i32::try_from(whole.len() + fraction.len()).ok()?;
@@ -261,7 +276,7 @@ fn small(negative: bool, whole: &str, fraction: &str, style: Style, exponent: i3
         Style::Binary => return None,
     };
     scale = scale.checked_sub(i32::try_from(fraction.len()).ok()?)?;
-    if room < 0 || scale < NANO {
+    if room < 0 || !(NANO..=MAXIMUM_EXPONENT).contains(&scale) {
         return None;
     }
     let value: i64 = format!("{whole}{fraction}").parse().ok()?;
@@ -339,6 +354,9 @@ fn suffix_of(suffix: &str) -> Option<(Style, i32)> {
 
 impl fmt::Display for Quantity {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(written) = &self.written {
+            return formatter.write_str(written);
+        }
         let (mut digits, mut scale) = self.parts();
         if digits.sign() == Sign::NoSign {
             return formatter.write_str("0");
@@ -445,6 +463,7 @@ fn sum<'a>(arguments: &[Value<'a>], negate: bool) -> Value<'a> {
             &Quantity {
                 amount: Amount::Small { value: *value, scale: 0 },
                 style: Style::Exponent,
+                written: None,
                 computed: false,
             },
             negate,

@@ -35,7 +35,7 @@ pub(super) const FUNCTIONS: &[Declaration] = &[
 
 /// Steps that compiling one pattern counts as: patterns made while evaluating are compiled one by one, and each
 /// takes more time than its cost says.
-const COMPILING: u64 = 20_000;
+const COMPILING: u64 = 5_000;
 /// Memory that one compiled pattern may take.
 const SIZE: usize = 4 << 20;
 
@@ -59,11 +59,17 @@ fn with<'a>(
     if let Some(known) = scene.pattern {
         return then(scene, text, known);
     }
+    if let Some(known) = scene.meter.pattern(pattern) {
+        return then(scene, text, &known);
+    }
     if !scene.meter.look(COMPILING) {
         return too_much();
     }
     match compiled(pattern) {
-        Ok(pattern) => then(scene, text, &pattern),
+        Ok(found) => {
+            scene.meter.keep(pattern, found.clone());
+            then(scene, text, &found)
+        }
         Err(message) => Value::error(message),
     }
 }

@@ -15,6 +15,9 @@ pub(crate) enum Equality {
     TooMuch,
 }
 
+/// What one step into a container counts as; it is slower than comparing two scalars.
+const STEP: u64 = 5;
+
 /// Compares two values, looking at no more than `work` parts of them, without recursion.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>, work: &mut u64) -> Equality {
     if let (Value::Optional(Some(left)), Value::Optional(Some(right))) = (left, right) {
@@ -61,7 +64,7 @@ fn shallow(left: &Value<'_>, right: &Value<'_>) -> Option<Equality> {
 fn deep(left: &Value<'_>, right: &Value<'_>, work: &mut u64) -> Equality {
     let mut pending = vec![(left.clone(), right.clone(), 0_usize)];
     while let Some((left, right, at)) = pending.pop() {
-        let Some(rest) = work.checked_sub(1) else { return Equality::TooMuch };
+        let Some(rest) = work.checked_sub(STEP) else { return Equality::TooMuch };
         *work = rest;
         let (inner, again) = match (&left, &right) {
             (Value::List(one), Value::List(other)) => match (one.get(at), other.get(at)) {

@@ -1,9 +1,11 @@
 //! Values of Kubernetes' own types.
 
 use crate::cel::functions::cidr::Cidr;
+use crate::cel::functions::formats::Format;
 use crate::cel::functions::ip::Ip;
 use crate::cel::functions::quantity::Quantity;
 use crate::cel::functions::semver::Semver;
+use crate::cel::functions::urls::Url;
 
 /// A value that only its own functions look into.
 #[derive(Clone, Debug)]
@@ -12,6 +14,8 @@ pub(crate) enum Opaque {
     Cidr(Cidr),
     Quantity(Quantity),
     Semver(Semver),
+    Url(Box<Url>),
+    Format(&'static Format),
 }
 
 impl Opaque {
@@ -21,6 +25,8 @@ impl Opaque {
             Self::Cidr(_) => "net.CIDR",
             Self::Quantity(_) => "kubernetes.Quantity",
             Self::Semver(_) => "kubernetes.Semver",
+            Self::Url(_) => "kubernetes.URL",
+            Self::Format(_) => "kubernetes.NamedFormat",
         }
     }
 
@@ -29,7 +35,7 @@ impl Opaque {
         match self {
             Self::Ip(ip) => ip.bytes(),
             Self::Cidr(cidr) => cidr.bytes(),
-            Self::Quantity(_) | Self::Semver(_) => 1,
+            Self::Quantity(_) | Self::Semver(_) | Self::Url(_) | Self::Format(_) => 1,
         }
     }
 
@@ -40,6 +46,8 @@ impl Opaque {
             (Self::Cidr(left), Self::Cidr(right)) => Some(left == right),
             (Self::Quantity(left), Self::Quantity(right)) if !right.computed => Some(left.cmp(right).is_eq()),
             (Self::Semver(left), Self::Semver(right)) => Some(left.precedence(right).is_eq()),
+            (Self::Url(left), Self::Url(right)) => Some(left.text() == right.text()),
+            (Self::Format(left), Self::Format(right)) => Some(left.name == right.name),
             _ => None,
         }
     }
