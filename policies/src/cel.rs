@@ -33,7 +33,7 @@ pub use declare::{Declarations, ObjectType};
 pub use diagnostic::{Diagnostic, Span};
 pub use tree::{Malformed, Tree};
 pub use types::Type;
-pub use value::{List, Map, OpaqueValue, Text, Timestamp, Value};
+pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
 
 /// An expression, ready to be evaluated any number of times.
 #[derive(Debug)]

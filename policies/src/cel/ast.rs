@@ -46,6 +46,14 @@ pub(crate) struct Entry {
     pub(crate) optional: bool,
 }
 
+/// A field of a message.
+#[derive(Clone, Debug)]
+pub(crate) struct Field {
+    pub(crate) name: Name,
+    pub(crate) value: ExprId,
+    pub(crate) optional: bool,
+}
+
 /// The one loop the language has; every macro over lists and maps becomes one.
 #[derive(Clone, Debug)]
 pub(crate) struct Comprehension {
@@ -69,7 +77,7 @@ pub(crate) enum Expr {
     Call { function: Name, target: Option<ExprId>, arguments: Vec<ExprId> },
     List(Vec<Element>),
     Map(Vec<Entry>),
-    Message { name: Name, fields: Vec<ExprId> },
+    Message { name: Name, fields: Vec<Field> },
     Comprehension(Box<Comprehension>),
 }
 
@@ -171,7 +179,7 @@ impl Expr {
                     visit(&mut entry.value);
                 }
             }
-            Self::Message { fields, .. } => fields.iter_mut().for_each(visit),
+            Self::Message { fields, .. } => fields.iter_mut().for_each(|field| visit(&mut field.value)),
             Self::Comprehension(fold) => {
                 let Comprehension { range, initial, condition, step, result, .. } = fold.as_mut();
                 [range, initial, condition, step, result].into_iter().for_each(visit);

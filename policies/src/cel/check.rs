@@ -4,7 +4,7 @@ mod literals;
 
 use std::collections::HashSet;
 
-use super::ast::{Ast, Comprehension, Element, Entry, Expr, ExprId, Literal};
+use super::ast::{Ast, Comprehension, Element, Entry, Expr, ExprId, Field, Literal};
 use super::declare::Declarations;
 use super::diagnostic::Diagnostic;
 use super::functions::{Function, Overload, function};
@@ -132,7 +132,7 @@ impl<'c> Checker<'c> {
             Expr::Call { function, target, arguments } => self.call(id, function, *target, arguments),
             Expr::List(elements) => self.list(elements),
             Expr::Map(entries) => self.map(entries),
-            Expr::Message { name, .. } => self.message(id, name),
+            Expr::Message { name, fields } => self.message(id, name, fields),
             Expr::Comprehension(fold) => self.fold(fold),
         };
         self.set(id, of);
@@ -251,7 +251,9 @@ impl<'c> Checker<'c> {
     }
 
     fn object_field(&mut self, id: ExprId, object: &str, field: &str) -> TypeId {
-        match self.declarations.object_type(object).and_then(|object| object.fields.get(field)) {
+        let made = self.declarations.message_field(object, field).flatten();
+        let declared = self.declarations.object_type(object).and_then(|object| object.fields.get(field));
+        match declared.or(made.as_ref()) {
             Some(of) => self.checked.types.declared(of),
             None => {
                 self.report(id, format!("undefined field '{field}'"));
@@ -275,7 +277,7 @@ impl<'c> Checker<'c> {
         }
         let plain = name.strip_prefix('.').unwrap_or(name);
         let Some(target) = target else {
-            return match function(plain) {
+            return match function(plain).filter(|_| self.declarations.allows(plain)) {
                 Some(found) => self.resolve(id, found, None, arguments),
                 None => self.undeclared(id, name),
             };
@@ -283,6 +285,7 @@ impl<'c> Checker<'c> {
         // `a.b.c()` is the function `a.b.c` if there is one, else the function `c` of `a.b`.
         if let Some(prefix) = self.ast.qualified_name(target)
             && let Some(found) = function(&format!("{}.{name}", prefix.trim_start_matches('.')))
+            && self.declarations.allows(found.name)
         {
             return self.resolve(id, found, None, arguments);
         }
@@ -420,9 +423,29 @@ impl<'c> Checker<'c> {
         self.id(Shape::Map(key, value))
     }
 
-    fn message(&mut self, id: ExprId, name: &str) -> TypeId {
-        self.report(id, format!("undeclared reference to '{name}' (in container ''): unknown type"));
-        self.id(Shape::Error)
+    fn message(&mut self, id: ExprId, name: &str, fields: &[Field]) -> TypeId {
+        let plain = name.strip_prefix('.').unwrap_or(name);
+        if self.declarations.message_field(plain, "").is_none() {
+            self.report(id, format!("undeclared reference to '{name}' (in container ''): unknown type"));
+            return self.id(Shape::Error);
+        }
+        for field in fields {
+            self.expr(field.value);
+            let given = self.part(field.value, field.optional);
+            let Some(wanted) = self.declarations.message_field(plain, &field.name).flatten() else {
+                self.report(field.value, format!("undefined field '{}'", field.name));
+                continue;
+            };
+            let wanted = self.checked.types.declared(&wanted);
+            if !self.checked.types.assignable(wanted, given) {
+                let (wanted, given) = (self.name(wanted), self.name(given));
+                let field = &field.name;
+                let message =
+                    format!("expected type of field '{field}' is '{wanted}' but provided type is '{given}'");
+                self.report(id, message);
+            }
+        }
+        self.id(Shape::Object(plain.into()))
     }
 
     fn fold(&mut self, fold: &'c Comprehension) -> TypeId {

@@ -8,12 +8,12 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use super::ast::{Ast, Element, Entry, Expr, ExprId, Literal};
+use super::ast::{Ast, Element, Entry, Expr, ExprId, Field, Literal};
 use super::check::{Checked, Meaning};
-use super::cost::{LIST, MAP, Rule};
+use super::cost::{LIST, MAP, MESSAGE, Rule};
 use super::diagnostic::Diagnostic;
 use super::functions::{Function, Overload};
-use super::program::{Code, Mode, Op, Site};
+use super::program::{Code, Message, Mode, Op, Site};
 use super::types::Shape;
 use super::value::Value;
 
@@ -119,7 +119,8 @@ impl Compiler<'_> {
             return Ok(());
         }
         match self.ast.expr(id) {
-            Expr::Literal(_) | Expr::Message { .. } => Ok(()),
+            Expr::Literal(_) => Ok(()),
+            Expr::Message { name, fields } => self.message(name, fields),
             Expr::Ident(_) | Expr::Select { .. } => self.attribute(id, true),
             Expr::Call { function, .. } if is_attribute_call(function) => self.attribute(id, true),
             Expr::Call { .. } => self.call(id),
@@ -389,6 +390,28 @@ impl Compiler<'_> {
         }
         let optional = self.optionals(entries.iter().map(|entry| entry.optional));
         self.emit(Op::Map { count: number(entries.len()), optional });
+        self.land_all(&ends);
+        Ok(())
+    }
+
+    fn message(&mut self, name: &str, fields: &[Field]) -> Result {
+        let charge = number(MESSAGE as usize);
+        let mut ends = Vec::new();
+        for (at, field) in fields.iter().enumerate() {
+            self.value(field.value)?;
+            let (below, to) = (number(at), self.jump);
+            ends.push(self.emit(if field.optional {
+                Op::Require { below, to, charge }
+            } else {
+                Op::Bail { below, to, charge }
+            }));
+        }
+        self.code.messages.push(Message {
+            name: name.strip_prefix('.').unwrap_or(name).into(),
+            fields: fields.iter().map(|field| (field.name.as_ref().into(), field.optional)).collect(),
+        });
+        let message = number(self.code.messages.len() - 1);
+        self.emit(Op::Message(message));
         self.land_all(&ends);
         Ok(())
     }

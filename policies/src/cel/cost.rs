@@ -14,6 +14,7 @@ pub const MATCH_CONDITIONS_LIMIT: u64 = 2_500_000;
 pub(crate) const SELECT: u64 = 1;
 pub(crate) const LIST: u64 = 10;
 pub(crate) const MAP: u64 = 30;
+pub(crate) const MESSAGE: u64 = 40;
 
 /// Cost per character of a text that is read once.
 const TRAVERSAL: f64 = 0.1;

@@ -18,6 +18,7 @@ pub struct Declarations {
     variables: Vec<(Arc<str>, Type)>,
     places: HashMap<Arc<str>, usize>,
     objects: HashMap<Arc<str>, ObjectType>,
+    mutates: bool,
 }
 
 impl Declarations {
@@ -40,6 +41,32 @@ impl Declarations {
     pub fn object(mut self, name: &str, object: ObjectType) -> Self {
         self.objects.insert(name.into(), object);
         self
+    }
+
+    /// Adds what only an expression of a mutation has: `Object{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey`.
+    #[must_use]
+    pub fn mutation(mut self) -> Self {
+        self.mutates = true;
+        self
+    }
+
+    /// The type of a field of a message that a mutation may make; nothing if there is no such message.
+    pub(crate) fn message_field(&self, message: &str, field: &str) -> Option<Option<Type>> {
+        if !self.mutates {
+            return None;
+        }
+        match (message, field) {
+            ("JSONPatch", "op" | "path" | "from") => Some(Some(Type::String)),
+            ("JSONPatch", "value") => Some(Some(Type::Dyn)),
+            ("JSONPatch", _) => Some(None),
+            _ if message == "Object" || message.starts_with("Object.") => Some(Some(Type::Dyn)),
+            _ => None,
+        }
+    }
+
+    /// Whether a function exists here.
+    pub(crate) fn allows(&self, function: &str) -> bool {
+        self.mutates || function != "jsonpatch.escapeKey"
     }
 
     /// The place of a variable among all of them, and its type.

@@ -6,7 +6,7 @@
 
 use std::fmt::Write as _;
 
-use super::value::{Opaque, Value, timestamp_text};
+use super::value::{Made, Map, Opaque, Value, timestamp_text};
 
 /// Containers within containers that are written.
 const MAXIMUM_DEPTH: usize = 500;
@@ -110,6 +110,17 @@ impl Value<'_> {
                 });
             }
             Self::Opaque(value) => quoted(out, &value.0.text()),
+            Self::Object(object) if object.is_patch() => {
+                let mut fields = Made::default();
+                for name in ["op", "path"] {
+                    fields.insert(Value::text(name), object.empty(name));
+                }
+                for (key, value) in object.fields().iter() {
+                    fields.insert(key, value);
+                }
+                Map::made(fields).bare(out, depth)?;
+            }
+            Self::Object(object) => object.plain().bare(out, depth)?,
             Self::Error(_) => return None,
         }
         Some(())

@@ -4,10 +4,10 @@ mod select;
 
 use std::sync::Arc;
 
-use super::cost::{LIST, MAP, Meter, Rule, SELECT, too_much};
+use super::cost::{LIST, MAP, MESSAGE, Meter, Rule, SELECT, too_much};
 use super::functions::{Scene, no_such_overload};
 use super::program::{Code, Op, Site};
-use super::value::{Equality, List, Made, Map, Value, equal};
+use super::value::{Equality, List, Made, Map, Object, Text, Value, equal};
 
 /// The error of an expression that costs more than it may.
 const OVER: &str = "operation cancelled: actual cost limit exceeded";
@@ -169,6 +169,7 @@ impl<'a> Machine<'a, '_> {
             Op::Require { below, to, charge } => self.require(below, to, charge),
             Op::List { count, optional } => self.list(count as usize, optional),
             Op::Map { count, optional } => self.map(count as usize, optional),
+            Op::Message(message) => self.message(message),
             Op::Call(site) => self.call(site),
             Op::Equal { negate } => self.equal(negate),
             Op::Among(set) => self.among(set),
@@ -289,6 +290,23 @@ impl<'a> Machine<'a, '_> {
         }
         self.push(Map::made(made));
         self.meter.charge(MAP);
+    }
+
+    fn message(&mut self, message: u32) {
+        let code: &'a Code = self.code;
+        let Some(message) = code.messages.get(message as usize) else { return };
+        let values = self.stack.split_off(self.stack.len().saturating_sub(message.fields.len()));
+        let mut made = Made::default();
+        for (value, (name, optional)) in values.into_iter().zip(&message.fields) {
+            let name = Value::String(Text::Borrowed(name));
+            match value {
+                Value::Optional(Some(inner)) if *optional => made.insert(name, (*inner).clone()),
+                Value::Optional(None) if *optional => made.remove(&name),
+                value => made.insert(name, value),
+            }
+        }
+        self.push(Object::made(&message.name, made));
+        self.meter.charge(MESSAGE);
     }
 
     fn call(&mut self, site: u32) {

@@ -5,7 +5,7 @@
 //! text would be taken by one and refused by the other, and it brings a generated parser with its runtime. This one
 //! counts depth rule by rule as the reference grammar does, which also bounds its own recursion.
 
-use super::ast::{Ast, Element, Entry, Expr, ExprId, Literal, Name};
+use super::ast::{Ast, Element, Entry, Expr, ExprId, Field, Literal, Name};
 use super::diagnostic::{Diagnostic, Span};
 use super::lex::{Kind, Token, lex};
 use super::macros::expand;
@@ -413,12 +413,12 @@ impl<'a> Parser<'a> {
         let mut fields = Vec::new();
         let mut height = 0;
         while !matches!(self.peek().kind, Kind::CloseBrace | Kind::Comma) {
-            self.eat(Kind::Question);
-            self.expect(Kind::Ident)?;
+            let optional = self.eat(Kind::Question);
+            let field = self.expect(Kind::Ident)?;
             self.expect(Kind::Colon)?;
             let value = self.expression()?;
             height = height.max(value.height);
-            fields.push(value.id);
+            fields.push(Field { name: self.text_of(field).to_owned().into(), value: value.id, optional });
             if !self.eat(Kind::Comma) {
                 break;
             }

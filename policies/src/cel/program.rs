@@ -1,5 +1,7 @@
 //! A compiled expression: a flat list of operations over a stack.
 
+use std::sync::Arc;
+
 use regex::Regex;
 
 use super::cost::Rule;
@@ -86,6 +88,8 @@ pub(crate) enum Op {
         count: u32,
         optional: u32,
     },
+    /// Makes a message of the top values.
+    Message(u32),
     Call(u32),
     Equal {
         negate: bool,
@@ -178,5 +182,14 @@ pub(crate) struct Code {
     pub(crate) folds: Vec<Fold>,
     pub(crate) sets: Vec<super::compile::Set>,
     pub(crate) optionals: Vec<Vec<bool>>,
+    pub(crate) messages: Vec<Message>,
     pub(crate) slots: u32,
+}
+
+/// A message that is made: its type, and the fields in the order of their values.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) name: Arc<str>,
+    /// Each name, and whether its value is an optional to be taken out.
+    pub(crate) fields: Vec<(Arc<str>, bool)>,
 }

@@ -3,6 +3,7 @@
 mod equal;
 mod list;
 mod map;
+mod object;
 mod opaque;
 mod order;
 mod show;
@@ -15,6 +16,7 @@ pub(crate) use equal::{Equality, equal};
 pub use list::List;
 pub(crate) use map::Made;
 pub use map::Map;
+pub use object::Object;
 pub(crate) use opaque::Opaque;
 pub(crate) use order::{compare, double_to_int, double_to_uint};
 pub(crate) use show::{civil, double_text, duration_text, timestamp_text};
@@ -55,6 +57,8 @@ pub enum Value<'a> {
     Optional(Option<Arc<Value<'a>>>),
     /// An address, network, quantity, version, URL or format.
     Opaque(OpaqueValue),
+    /// A message that an expression made.
+    Object(Arc<Object<'a>>),
     /// What went wrong.
     Error(Arc<str>),
 }
@@ -201,6 +205,7 @@ impl<'a> Value<'a> {
         match self {
             Self::List(list) => list.depth(),
             Self::Map(map) => map.depth(),
+            Self::Object(object) => object.depth(),
             Self::Optional(Some(value)) => value.depth() + 1,
             _ => 0,
         }
@@ -223,6 +228,7 @@ impl<'a> Value<'a> {
             Self::Type(_) => "type",
             Self::Optional(_) => "optional_type",
             Self::Opaque(value) => value.0.type_name(),
+            Self::Object(object) => object.name(),
             Self::Error(_) => "error",
         }
     }

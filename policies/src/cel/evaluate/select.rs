@@ -11,6 +11,8 @@ enum Found<'a> {
     Value(Value<'a>),
     /// Nothing, and the error that is when it may not be absent.
     Nothing(Missing),
+    /// Nothing, of a message, which has something to show for it.
+    Empty(Value<'a>),
     Error(Value<'a>),
 }
 
@@ -73,7 +75,8 @@ impl<'a> Machine<'a, '_> {
         self.charge_if(true);
         match (find(base, key), test) {
             (Found::Value(_), true) => Value::Bool(true),
-            (Found::Nothing(_), true) => Value::Bool(false),
+            (Found::Nothing(_) | Found::Empty(_), true) => Value::Bool(false),
+            (Found::Empty(value), false) => value,
             (Found::Value(value), false) => value,
             (Found::Nothing(Missing::Key), false) => Value::error(format!("no such key: {}", key.plain())),
             (Found::Nothing(Missing::Index), false) => {
@@ -90,7 +93,7 @@ impl<'a> Machine<'a, '_> {
                 self.charge_if(true);
                 if mode.test { Value::Bool(true) } else { Value::Optional(Some(Arc::new(value))) }
             }
-            Found::Nothing(_) => {
+            Found::Nothing(_) | Found::Empty(_) => {
                 if mode.test {
                     Value::Bool(false)
                 } else {
@@ -130,6 +133,12 @@ fn find<'a>(base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
             let item = usize::try_from(index).ok().and_then(|index| list.get(index));
             item.map_or(Found::Nothing(Missing::Index), Found::Value)
         }
+        Value::Object(object) => match key {
+            Value::String(field) => {
+                object.field(field).map_or(Found::Empty(object.empty(field)), Found::Value)
+            }
+            _ => Found::Nothing(Missing::Key),
+        },
         _ => Found::Nothing(Missing::Key),
     }
 }

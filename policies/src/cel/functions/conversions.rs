@@ -97,6 +97,8 @@ fn same<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
 
 fn type_of<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     match arguments {
+        // The type of a message is a type of types.
+        [Value::Object(_)] => Value::Type("type".into()),
         [value] => Value::Type(value.type_name().into()),
         _ => no_such_overload(),
     }

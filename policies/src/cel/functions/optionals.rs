@@ -87,6 +87,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Timestamp(time) => time.seconds == super::conversions::MINIMUM_SECOND && time.nanoseconds == 0,
         Value::List(list) => list.is_empty(),
         Value::Map(map) => map.is_empty(),
+        Value::Object(object) => !object.is_patch() && object.fields().is_empty(),
         // These have no such value, not even an empty optional.
         Value::Optional(_) | Value::Opaque(_) | Value::Type(_) | Value::Error(_) => false,
     }

@@ -102,6 +102,13 @@ pub(super) const FUNCTIONS: &[Declaration] = &[
         ],
     },
     Declaration {
+        name: "jsonpatch.escapeKey",
+        single: false,
+        overloads: &[("string_jsonpatch_escapeKey_string", "(string): string", |scene, arguments| {
+            changed(scene, arguments, |text| text.replace('~', "~0").replace('/', "~1"))
+        })],
+    },
+    Declaration {
         name: "strings.quote",
         single: false,
         overloads: &[("strings_quote", "(string): string", quote)],

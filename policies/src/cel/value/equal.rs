@@ -50,6 +50,7 @@ fn shallow(left: &Value<'_>, right: &Value<'_>) -> Option<Equality> {
         (Value::Type(left), Value::Type(right)) => of(left == right),
         (Value::List(left), Value::List(right)) if left.len() == right.len() => None,
         (Value::Map(left), Value::Map(right)) if left.len() == right.len() => None,
+        (Value::Object(left), Value::Object(right)) if left.name() == right.name() => None,
         (Value::Optional(Some(_)), Value::Optional(Some(_))) => None,
         (Value::Optional(None), Value::Optional(None)) => of(true),
         (Value::Opaque(left), Value::Opaque(right)) => match left.0.same(&right.0) {
@@ -75,6 +76,13 @@ fn deep(left: &Value<'_>, right: &Value<'_>, work: &mut u64) -> Equality {
                 let Some((key, value)) = one.entry(at) else { continue };
                 let Some(other) = other.find(&key) else { return Equality::Different };
                 ((value, other), true)
+            }
+            (Value::Object(one), Value::Object(other)) => {
+                let maps = (Value::Map(one.fields().clone()), Value::Map(other.fields().clone()));
+                if one.fields().len() != other.fields().len() {
+                    return Equality::Different;
+                }
+                (maps, false)
             }
             (Value::Optional(Some(one)), Value::Optional(Some(other))) => {
                 (((**one).clone(), (**other).clone()), false)
