@@ -5,6 +5,9 @@ const LONGEST: usize = 64;
 
 /// The user's text as a message may quote it: control characters made visible, cut after 64 characters.
 pub fn excerpt(text: &str) -> String {
+    if text.len() <= LONGEST && !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
     let mut shown = String::new();
     for character in text.chars().take(LONGEST) {
         if character.is_control() {

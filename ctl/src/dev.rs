@@ -1,7 +1,7 @@
-//! `butlerctl dev`: a real control plane with Butler's kinds and a sample platform, on this machine.
+//! `butlerctl dev`: a real control plane with Butler's kinds, its webhook and a sample platform, on this machine.
 
 use std::{
-    fs, io,
+    fs, future, io,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -18,6 +18,7 @@ use crate::{failure::Failure, print};
 
 mod detach;
 mod environment;
+mod gate;
 mod platform;
 mod process;
 mod stop;
@@ -115,7 +116,7 @@ async fn bring_up(start: &Start) -> Result<(), Failure> {
 
 /// Brings everything up and keeps it up until something ends unasked. Whoever stops polling this stops everything.
 async fn serve(start: &Start, programs: &Path) -> Result<(), Failure> {
-    let mut options = Options::default();
+    let mut options = Options::default().webhook_client_certificate();
     if let Some(directory) = &start.data_dir {
         options = options.data_directory(directory);
     }
@@ -124,12 +125,32 @@ async fn serve(start: &Start, programs: &Path) -> Result<(), Failure> {
     }
     eprintln!("starting the control plane");
     let control_plane = ControlPlane::start(options).await?;
-    eprintln!("installing Butler's kinds and the sample platform");
-    platform::install(&control_plane).await?;
+    eprintln!("installing Butler's kinds");
+    platform::install_kinds(&control_plane).await?;
+    let gate = gate::prepare(&control_plane).await?;
+    tokio::select! {
+        // It is not asked to stop, so that it has ended means that it has failed.
+        ended = butler_webhook::run(gate.clone(), future::pending()) => Ok(ended?),
+        result = accompany(start, programs, &control_plane, &gate) => result,
+    }
+}
+
+/// What happens while the webhook runs: it is registered, the sample platform is installed through it, and then nothing
+/// but looking whether all is well.
+async fn accompany(
+    start: &Start,
+    programs: &Path,
+    control_plane: &ControlPlane,
+    gate: &butler_webhook::Options,
+) -> Result<(), Failure> {
+    eprintln!("starting the webhook");
+    gate::register(control_plane, gate).await?;
+    eprintln!("installing the sample platform");
+    platform::install_samples(control_plane).await?;
 
     match &start.announce {
         Some(file) => announce(file, control_plane.kubeconfig())?,
-        None => print::line(welcome(&control_plane, programs))?,
+        None => print::line(welcome(control_plane, programs))?,
     }
     loop {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -156,11 +177,13 @@ Butler's control plane is ready at {url}. In another terminal:
 
   {exports}
 
-Three things to try:
+Things to try:
 
   kubectl get butler -A                                           what the sample platform consists of
   kubectl explain tenantcluster.spec                              what a cluster may say
   kubectl apply -f manifests/samples/tenant-cluster.yaml          ask for a cluster
+  kubectl get tenantcluster -n team-a -o yaml                     see what was filled in
+  kubectl scale tenantcluster my-cluster -n team-a --replicas=300 ask for too much, and hear why not
 
 Ctrl-C stops everything.",
         url = control_plane.url(),

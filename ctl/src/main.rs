@@ -34,7 +34,7 @@ enum Command {
         #[arg(long, value_name = "URL")]
         url: Option<String>,
     },
-    /// Run a real Kubernetes control plane with Butler's kinds and a small sample platform on this machine.
+    /// Run a real Kubernetes control plane with Butler's kinds, its webhook and a small sample platform on this machine.
     Dev(dev::Arguments),
 }
 

@@ -4,14 +4,20 @@
 
 use std::{
     fs,
-    net::TcpListener,
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
     path::Path,
     process::{Command, Output, Stdio},
+    sync::Arc,
     thread,
     time::Duration,
 };
 
 use butler_bench::guard::mentioning;
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
+};
 
 fn butlerctl(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_butlerctl")).args(arguments).output().unwrap()
@@ -81,6 +87,98 @@ fn a_detached_control_plane_is_used_stopped_and_found_again_as_it_was() {
     assert!(again.status.success(), "{}", stderr(&again));
     let teams = in_shell(&exports, "kubectl get teams -o name");
     assert_eq!(stdout(&teams), "team.butler.butlerlabs.dev/platform-engineering\n", "{}", stderr(&teams));
+}
+
+/// Three mistakes in one object.
+const MISTAKEN: &str = "
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: TenantCluster
+metadata: {name: mistaken, namespace: team-a}
+spec:
+  kubernetesVersion: v1.99.0
+  workers: {replicas: 3, machineTemplate: {memory: 256Mi}}
+  networking: {podCIDR: 10.96.0.0/16}
+";
+
+const DENIAL: &str = "\
+The TenantCluster \"mistaken\" is invalid: 
+* spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`
+* spec.workers.machineTemplate.memory: `256Mi` is too little; write at least `1Gi`
+* spec.networking.serviceCIDR: `10.96.0.0/12` overlaps podCIDR `10.96.0.0/16`; choose a range apart from it
+";
+
+#[test]
+fn the_webhook_judges_after_a_restart_too_and_answers_nobody_but_the_api_server() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("data");
+    let data_dir = directory.to_str().unwrap();
+    let _stopped = Stopped(data_dir);
+    for _ in 0..2 {
+        let started = butlerctl(&["dev", "--detach", "--data-dir", data_dir]);
+        assert!(started.status.success(), "{}", stderr(&started));
+        let exports = butlerctl(&["dev", "env", "--data-dir", data_dir]);
+        let exports = stdout(&exports).to_owned();
+
+        let denied = in_shell(&exports, &format!("kubectl apply -f - <<'EOF'{MISTAKEN}EOF"));
+        assert_eq!(denied.status.code(), Some(1), "{}", stdout(&denied));
+        assert_eq!(stderr(&denied), DENIAL);
+        let admitted = in_shell(&exports, &format!("kubectl apply -f '{}'", sample("tenant-cluster.yaml")));
+        assert!(admitted.status.success(), "{}", stderr(&admitted));
+
+        let jsonpath = |path| {
+            let line =
+                format!("kubectl get validatingwebhookconfiguration butler-webhook -o jsonpath={path}");
+            stdout(&in_shell(&exports, &line)).to_owned()
+        };
+        let url = jsonpath("{.webhooks[0].clientConfig.url}");
+        let authority = in_shell(
+            &exports,
+            "kubectl get secret butler-webhook-certificates -n butler-system -o 'go-template={{index .data \"ca.crt\" | base64decode}}'",
+        );
+        assert_eq!(call(&url, stdout(&authority), None), "");
+        let answer = call(&url, stdout(&authority), Some(&directory.join("pki")));
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+
+        let stopped = butlerctl(&["dev", "stop", "--data-dir", data_dir]);
+        assert!(stopped.status.success(), "{}", stderr(&stopped));
+        assert_eq!(mentioning(data_dir), Vec::<String>::new());
+    }
+}
+
+fn sample(name: &str) -> String {
+    format!("{}/../manifests/samples/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// What the webhook answers to something that is no review, to a caller with the API server's certificate or without any.
+fn call(url: &str, authority: &str, identity: Option<&Path>) -> String {
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(authority.as_bytes()) {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_root_certificates(roots);
+    let config = match identity {
+        None => config.with_no_client_auth(),
+        Some(directory) => {
+            let file = |ending: &str| directory.join(format!("apiserver-webhook-client.{ending}"));
+            let certificate = CertificateDer::from_pem_file(file("crt")).unwrap();
+            let key = PrivateKeyDer::from_pem_file(file("key")).unwrap();
+            config.with_client_auth_cert(vec![certificate], key).unwrap()
+        }
+    };
+    let (address, path) = url.strip_prefix("https://").unwrap().split_once('/').unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let mut stream = StreamOwned::new(connection, TcpStream::connect(address).unwrap());
+    let request = format!(
+        "POST /{path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nConnection: close\r\n\
+         Content-Length: 2\r\n\r\n{{}}"
+    );
+    // Whoever is not let in sees the connection end, sooner or later.
+    let mut answer = Vec::new();
+    let _ = stream.write_all(request.as_bytes()).and_then(|()| stream.read_to_end(&mut answer));
+    String::from_utf8(answer).unwrap()
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! [`Facts::learn`], and the review is judged again.
 
 mod key;
+mod learn;
 mod object;
 pub mod shared_map;
 
@@ -58,6 +59,8 @@ pub struct Facts {
     administrators: SharedMap<str, ()>,
     unreadable: BTreeSet<FactKey>,
     unreadable_kinds: BTreeSet<FactKind>,
+    /// What was learned of a kind after it was lost, and is therefore of today.
+    learned_since: BTreeSet<FactKey>,
 }
 
 /// The answer to a lookup.
@@ -225,91 +228,33 @@ impl Facts {
     }
 
     fn answer<T>(&self, found: Option<T>, key: impl FnOnce() -> FactKey) -> Lookup<T> {
-        if let Some(found) = found {
-            return Lookup::Found(found);
-        }
+        let answer = found.map_or(Lookup::Absent, Lookup::Found);
         if self.unreadable.is_empty() && self.unreadable_kinds.is_empty() {
-            return Lookup::Absent;
+            return answer;
         }
         let key = key();
-        let unknown = self.unreadable_kinds.contains(&key.kind()) || self.unreadable.contains(&key);
-        if unknown { Lookup::Unknown } else { Lookup::Absent }
+        let is_old = self.unreadable_kinds.contains(&key.kind()) && !self.learned_since.contains(&key);
+        if is_old || self.unreadable.contains(&key) { Lookup::Unknown } else { answer }
     }
 
-    /// Takes in one object, or its absence, and forgets what was known under that key before.
-    pub fn learn(&mut self, key: FactKey, fact: Fact) {
-        self.unreadable.remove(&key);
-        self.forget(&key);
-        match (key, fact) {
-            (_, Fact::Absent) => {}
-            (key, Fact::Unreadable) => {
-                self.unreadable.insert(key);
-            }
-            (FactKey::Config, Fact::Config(config)) => self.config = Some(config),
-            (FactKey::Team(name), Fact::Team(team)) => {
-                let name: Arc<str> = name.into();
-                self.teams_by_namespace.insert(team.namespace().into(), Arc::clone(&name));
-                self.teams.insert(name, team);
-            }
-            (FactKey::Cluster(at), Fact::Cluster(cluster)) => {
-                let at = Arc::new(at);
-                if let Some(team) = &cluster.spec.team_ref {
-                    add(&mut self.clusters_by_team, Arc::from(team.name.as_str()), &at);
-                }
-                match &cluster.spec.provider_config_ref {
-                    Some(provider) => {
-                        add(&mut self.clusters_by_provider, Arc::new(provider.resolve()), &at);
-                    }
-                    None => drop(self.clusters_without_provider.insert(Arc::clone(&at), ())),
-                }
-                self.clusters.insert(at, cluster);
-            }
-            (FactKey::Addon(at), Fact::Addon(addon)) => {
-                let at = Arc::new(at);
-                add(&mut self.addons_by_cluster, Arc::new(cluster_of(&addon, &at)), &at);
-                if let Some(definition) = addon.spec.addon() {
-                    add(&mut self.addons_by_definition, definition.into(), &at);
-                }
-                self.addons.insert(at, addon);
-            }
-            (FactKey::Definition(name), Fact::Definition(it)) => {
-                self.definitions.insert(name.into(), it);
-            }
-            (FactKey::Provider(at), Fact::Provider(provider)) => {
-                let at = Arc::new(at);
-                for pool in &provider.spec.network.pool_refs {
-                    add(&mut self.providers_by_pool, Arc::from(pool.name.as_str()), &at);
-                }
-                self.providers.insert(at, provider);
-            }
-            (FactKey::Pool(at), Fact::Pool(it)) => {
-                self.pools.insert(Arc::new(at), it);
-            }
-            (FactKey::Allocation(at), Fact::Allocation(allocation)) => {
-                let at = Arc::new(at);
-                add(&mut self.allocations_by_pool, Arc::new(pool_of(&allocation, &at)), &at);
-                self.allocations.insert(at, allocation);
-            }
-            (FactKey::CreationPolicy(name), Fact::CreationPolicy(it)) => {
-                self.creation_policies.insert(name.into(), it);
-            }
-            (FactKey::User(email), Fact::User(user)) => {
-                self.users_by_email.insert(email.to_lowercase().into(), user);
-            }
-            (FactKey::Namespace(name), Fact::Namespace(it)) => {
-                self.namespaces.insert(name.into(), Arc::new(it));
-            }
-            (FactKey::Secret(at), Fact::Secret) => {
-                self.secrets.insert(Arc::new(at), Arc::new(()));
-            }
-            (FactKey::Administrator(caller), Fact::Administrator) => {
-                self.administrators.insert(caller.into(), ());
-            }
-            // An object under the key of another kind was read wrongly by the caller; nobody can say then.
-            (key, _) => {
-                self.unreadable.insert(key);
-            }
-        }
+    /// Whether that object is known to be there.
+    pub fn knows(&self, key: &FactKey) -> bool {
+        let is_there = match key {
+            FactKey::Config => self.config.is_some(),
+            FactKey::Team(name) => self.teams.get(name).is_some(),
+            FactKey::Cluster(at) => self.clusters.get(at).is_some(),
+            FactKey::Addon(at) => self.addons.get(at).is_some(),
+            FactKey::Definition(name) => self.definitions.get(name).is_some(),
+            FactKey::Provider(at) => self.providers.get(at).is_some(),
+            FactKey::Pool(at) => self.pools.get(at).is_some(),
+            FactKey::Allocation(at) => self.allocations.get(at).is_some(),
+            FactKey::CreationPolicy(name) => self.creation_policies.get(name).is_some(),
+            FactKey::User(email) => self.users_by_email.get(email.to_lowercase().as_str()).is_some(),
+            FactKey::Namespace(name) => self.namespaces.get(name).is_some(),
+            FactKey::Secret(at) => self.secrets.get(at).is_some(),
+            FactKey::Administrator(caller) => self.administrators.get(caller).is_some(),
+        };
+        self.answer(is_there.then_some(()), || key.clone()) == Lookup::Found(())
     }
 
     /// Whether everything of that kind is known, so that finding none means that there is none.
@@ -317,7 +262,8 @@ impl Facts {
         !self.unreadable_kinds.contains(&kind) && !self.unreadable.iter().any(|key| key.kind() == kind)
     }
 
-    /// Nothing of that kind can be read at the moment.
+    /// Nothing of that kind can be read at the moment. What is remembered of it may be long past, so nobody can say,
+    /// except of what is learned from here on.
     pub fn lose(&mut self, kind: FactKind) {
         self.unreadable_kinds.insert(kind);
     }
@@ -325,89 +271,13 @@ impl Facts {
     /// That kind can be read again.
     pub fn regain(&mut self, kind: FactKind) {
         self.unreadable_kinds.remove(&kind);
+        self.learned_since.retain(|key| key.kind() != kind);
     }
 
     /// The ProviderConfig that a cluster uses: its own, its team's or the platform's.
     fn provider_of(&self, cluster: &TenantCluster) -> Option<NsRef> {
         let team = cluster.spec.team_ref.as_ref().and_then(|team| self.teams.get(team.name.as_str()));
         cluster.spec.provider(team.map(|team| &team.spec), self.config_spec())
-    }
-
-    fn forget(&mut self, key: &FactKey) {
-        match key {
-            FactKey::Config => self.config = None,
-            FactKey::Team(name) => {
-                if let Some(team) = self.teams.remove(name.as_str()) {
-                    self.teams_by_namespace.remove(team.namespace());
-                }
-            }
-            FactKey::Cluster(at) => {
-                if let Some(cluster) = self.clusters.remove(at) {
-                    if let Some(team) = &cluster.spec.team_ref {
-                        drop_from(&mut self.clusters_by_team, team.name.as_str(), at);
-                    }
-                    match &cluster.spec.provider_config_ref {
-                        Some(provider) => drop_from(&mut self.clusters_by_provider, &provider.resolve(), at),
-                        None => drop(self.clusters_without_provider.remove(at)),
-                    }
-                }
-            }
-            FactKey::Addon(at) => {
-                if let Some(addon) = self.addons.remove(at) {
-                    drop_from(&mut self.addons_by_cluster, &cluster_of(&addon, at), at);
-                    if let Some(definition) = addon.spec.addon() {
-                        drop_from(&mut self.addons_by_definition, definition, at);
-                    }
-                }
-            }
-            FactKey::Definition(name) => drop(self.definitions.remove(name.as_str())),
-            FactKey::Provider(at) => {
-                if let Some(provider) = self.providers.remove(at) {
-                    for pool in &provider.spec.network.pool_refs {
-                        drop_from(&mut self.providers_by_pool, pool.name.as_str(), at);
-                    }
-                }
-            }
-            FactKey::Pool(at) => drop(self.pools.remove(at)),
-            FactKey::Allocation(at) => {
-                if let Some(allocation) = self.allocations.remove(at) {
-                    drop_from(&mut self.allocations_by_pool, &pool_of(&allocation, at), at);
-                }
-            }
-            FactKey::CreationPolicy(name) => drop(self.creation_policies.remove(name.as_str())),
-            FactKey::User(email) => drop(self.users_by_email.remove(email.to_lowercase().as_str())),
-            FactKey::Namespace(name) => drop(self.namespaces.remove(name.as_str())),
-            FactKey::Secret(at) => drop(self.secrets.remove(at)),
-            FactKey::Administrator(caller) => drop(self.administrators.remove(caller.as_str())),
-        }
-    }
-}
-
-fn cluster_of(addon: &TenantAddon, at: &NsRef) -> NsRef {
-    NsRef { name: addon.spec.cluster_ref.name.clone(), namespace: at.namespace.clone() }
-}
-
-fn pool_of(allocation: &IPAllocation, at: &NsRef) -> NsRef {
-    NsRef { name: allocation.spec.pool_ref.name.clone(), namespace: at.namespace.clone() }
-}
-
-fn add<K>(index: &mut SharedMap<K, SharedMap<NsRef, ()>>, key: Arc<K>, entry: &Arc<NsRef>)
-where
-    K: std::hash::Hash + Eq + ?Sized,
-{
-    let mut entries = index.remove(&*key).unwrap_or_default();
-    entries.insert(Arc::clone(entry), ());
-    index.insert(key, entries);
-}
-
-fn drop_from<K>(index: &mut SharedMap<K, SharedMap<NsRef, ()>>, key: &K, entry: &NsRef)
-where
-    K: std::hash::Hash + Eq + ?Sized,
-{
-    let Some((key, mut entries)) = index.remove_entry(key) else { return };
-    entries.remove(entry);
-    if !entries.is_empty() {
-        index.insert(key, entries);
     }
 }
 

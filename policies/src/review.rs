@@ -2,9 +2,15 @@
 //!
 //! The envelope is borrowed from the body. The objects in it are read once, straight into the types of the API. Whatever
 //! goes wrong, the answer carries the request's uid if the body had one that could be read.
+//!
+//! In order: `quick` walks (`scan`) over the body of an ordinary review and notes where things are (`spans`), `envelope`
+//! reads what is not ordinary, and `object` reads the objects.
 
 mod envelope;
 mod object;
+mod quick;
+pub(crate) mod scan;
+mod spans;
 
 use std::borrow::Cow;
 
@@ -12,10 +18,9 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, NetworkPool, ProviderConfig, Team, TenantAddon,
     TenantCluster,
 };
-use serde_json::value::RawValue;
 
-use self::envelope::{Envelope, Request};
 pub use self::envelope::{Operation, ReviewError};
+use self::envelope::{Request, read_request};
 use self::object::{Decoded, decode_change, name_in, replicas_in};
 
 /// A request for admission.
@@ -40,7 +45,7 @@ pub struct Review<'a> {
     /// The change itself.
     pub subject: Subject,
     /// The new object as it was sent, for the patch.
-    pub(crate) object: Option<&'a RawValue>,
+    pub(crate) object: Option<&'a str>,
 }
 
 /// Who asks.
@@ -152,7 +157,7 @@ impl<'a> Review<'a> {
     pub fn parse(body: &'a [u8]) -> Result<Self, ReviewError> {
         let text =
             std::str::from_utf8(body).map_err(|_| ReviewError::malformed("the body is not UTF-8 text"))?;
-        let request = Envelope::parse(text)?;
+        let request = read_request(text)?;
         let uid = request.uid.to_string();
         Self::from_request(request).map_err(|error| error.with_uid(uid))
     }
@@ -173,7 +178,10 @@ impl<'a> Review<'a> {
             Some("scale") if kind == Kind::TenantCluster => Subresource::Scale,
             Some(_) => Subresource::Other,
         };
-        let name = if request.name.is_empty() { name_in(request.object) } else { request.name.clone() };
+        let name = match request.name.is_empty() {
+            true => Cow::Owned(name_in(request.object).unwrap_or_default()),
+            false => request.name.clone(),
+        };
         let subject = match subresource {
             Subresource::Other => Subject::Untouched,
             Subresource::Scale => match replicas_in(request.object)? {
@@ -192,7 +200,7 @@ impl<'a> Review<'a> {
             caller: Caller { name: request.user_info.username, groups: request.user_info.groups },
             dry_run: request.dry_run.unwrap_or(false),
             subject,
-            object: request.object,
+            object: request.object.map(|object| object.text),
         })
     }
 }

@@ -24,6 +24,7 @@ pub mod tenant_addon;
 pub mod unsupported;
 pub mod worker_size;
 
+use butler_api::address::{AddressError, Cidr};
 use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
 use butler_api::{
@@ -244,6 +245,17 @@ fn check_amounts(
             Err(error) => error.to_string(),
         };
         findings.invalid(reason, format!("{block}.{field}"), message);
+    }
+}
+
+/// A range in the one spelling that it has, so that whoever compares or looks for it finds it.
+fn canonical_cidr(text: &str) -> Result<Cidr, String> {
+    let cidr: Cidr = text.parse().map_err(|error: AddressError| error.to_string())?;
+    let canonical = cidr.to_string();
+    if canonical == text {
+        Ok(cidr)
+    } else {
+        Err(format!("`{}` has a shorter spelling; write `{canonical}`", butler_api::excerpt::excerpt(text)))
     }
 }
 

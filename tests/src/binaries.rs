@@ -42,10 +42,12 @@ pub enum Binary {
     ClusterApi,
     /// The manager of Cluster API's kubeadm bootstrap provider.
     KubeadmBootstrap,
+    /// Says what Kubernetes' own CEL makes of an expression.
+    CelOracle,
 }
 
 impl Binary {
-    /// Every program, in the order in which they are built.
+    /// Every program of a running bench, in the order in which they are built.
     pub const ALL: [Self; 7] = [
         Self::Etcd,
         Self::KubeApiserver,
@@ -55,6 +57,10 @@ impl Binary {
         Self::ClusterApi,
         Self::KubeadmBootstrap,
     ];
+
+    /// Programs that nothing needs to run: whoever refreshes records that are kept of them asks for them by
+    /// name.
+    pub const ON_REQUEST: [Self; 1] = [Self::CelOracle];
 
     /// The file name, in the cache as in `KUBEBUILDER_ASSETS`.
     pub fn name(self) -> &'static str {
@@ -66,6 +72,7 @@ impl Binary {
             Self::Helm => "helm",
             Self::ClusterApi => "cluster-api",
             Self::KubeadmBootstrap => "kubeadm-bootstrap",
+            Self::CelOracle => "cel-oracle",
         }
     }
 

@@ -7,6 +7,7 @@
 pub mod admission;
 pub mod endpoint;
 pub mod facts;
+pub mod log;
 mod options;
 pub mod registration;
 mod run;

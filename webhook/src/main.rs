@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use butler_webhook::log::JsonLines;
 use butler_webhook::{Options, run};
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let log = tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(std::io::stderr);
     match arguments.log_format {
-        LogFormat::Json => log.json().flatten_event(true).init(),
+        LogFormat::Json => log.event_format(JsonLines).init(),
         LogFormat::Text => log.with_ansi(false).init(),
     }
     let runtime = match tokio::runtime::Runtime::new() {

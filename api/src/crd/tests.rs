@@ -172,6 +172,16 @@ fn blocks_with_constant_defaults_are_filled_in_even_when_left_out() {
     }
 }
 
+/// kubectl merges lists of custom resources by replacing them, so it would send a list without the default anew at every
+/// `kubectl apply` of the same file.
+#[test]
+fn nothing_inside_a_list_has_a_default() {
+    everywhere(&mut |path, schema| {
+        let is_inside = path.contains("spec") && path.contains("[]");
+        assert!(!is_inside || schema.get("default").is_none(), "{path}");
+    });
+}
+
 #[test]
 fn what_depends_on_team_provider_or_system_has_no_constant_default() {
     let machine = "spec.workers.machineTemplate";
@@ -180,7 +190,12 @@ fn what_depends_on_team_provider_or_system_has_no_constant_default() {
     for name in fields {
         assert_eq!(field("tenantclusters", &format!("{machine}.{name}")).get("default"), None, "{name}");
     }
-    assert_eq!(field("tenantclusters", "spec.controlPlane.serviceType").get("default"), None);
+    // An update that leaves one of these out keeps what the cluster has, which a schema cannot know.
+    for path in
+        ["controlPlane.replicas", "controlPlane.serviceType", "networking.podCIDR", "networking.serviceCIDR"]
+    {
+        assert_eq!(field("tenantclusters", &format!("spec.{path}")).get("default"), None, "{path}");
+    }
     assert_eq!(field("teams", "spec.resourceLimits.defaultNodeCount").get("default"), None);
 }
 
@@ -204,8 +219,8 @@ fn a_description_names_the_default_and_the_meaning_of_every_value() {
     assert_eq!(mode["description"], expected);
     let host = field("butlerconfigs", "spec.gitProvider.type");
     assert_eq!(host["description"], "Which Git host.");
-    let replicas = field("tenantclusters", "spec.controlPlane.replicas");
-    assert!(replicas["description"].as_str().expect("description").ends_with("Default: `1`."));
+    let nodes = field("networkpools", "spec.tenantAllocation.defaults.nodesPerTenant");
+    assert!(nodes["description"].as_str().expect("description").ends_with("Default: `5`."));
 }
 
 #[test]

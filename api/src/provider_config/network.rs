@@ -77,9 +77,9 @@ impl NetworkMode {
 pub struct PoolRef {
     /// Name of the NetworkPool.
     pub name: String,
-    /// When the pool is tried: lower numbers first, equal ones in the order of the list.
+    /// When the pool is tried: lower numbers first, equal ones in the order of the list. Left out, it is 0.
+    // Not a default of the schema: inside a list it would make `kubectl apply` of the same file report a change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = 0))]
     pub priority: Option<i32>,
 }
 

@@ -24,9 +24,9 @@ pub struct TeamUser {
     /// E-mail address of the person, for example `ana@example.org`.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// What the person may do.
+    /// What the person may do. Left out, it is `viewer`.
+    // Not a default of the schema: inside a list it would make `kubectl apply` of the same file report a change.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = DEFAULT_ROLE))]
     pub role: Option<TeamRole>,
 }
 
@@ -44,9 +44,8 @@ pub struct TeamGroup {
     /// Name of the group, as the identity provider reports it.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// What members of the group may do.
+    /// What members of the group may do. Left out, it is `viewer`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = DEFAULT_ROLE))]
     pub role: Option<TeamRole>,
     /// Identity provider that must have reported the group. Left out, the group counts whichever provider
     /// reports it.

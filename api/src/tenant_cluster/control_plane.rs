@@ -14,9 +14,10 @@ use crate::wire::is_default;
 #[serde(rename_all = "camelCase")]
 pub struct ControlPlane {
     /// How many copies of the control plane run, from 1 to 3. Use 2 or more to keep the API server up while a
-    /// node of the management cluster is replaced.
+    /// node of the management cluster is replaced. Left out, it is 1.
+    // Not a default of the schema: an update that leaves it out must keep what the cluster has.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 3), extend("default" = Self::DEFAULT_REPLICAS))]
+    #[schemars(range(min = 1, max = 3))]
     pub replicas: Option<i32>,
     /// Steward DataStore that keeps the cluster's state. Left out, it is the platform's default store.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -11,14 +11,13 @@ use crate::wire::given;
 #[serde(rename_all = "camelCase")]
 pub struct Networking {
     /// Range that pods get their addresses from. It must not overlap `serviceCIDR` or the network of the
-    /// machines.
+    /// machines. Left out, it is `10.244.0.0/16`.
+    // Not a default of the schema, nor is the other: an update that leaves it out must keep what the cluster has.
     #[serde(rename = "podCIDR", skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = Self::DEFAULT_POD_CIDR))]
     pub pod_cidr: Option<String>,
     /// Range that Services get their addresses from. It must not overlap `podCIDR` or the network of the
-    /// machines.
+    /// machines. Left out, it is `10.96.0.0/12`.
     #[serde(rename = "serviceCIDR", skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = Self::DEFAULT_SERVICE_CIDR))]
     pub service_cidr: Option<String>,
     /// Addresses for Services of type LoadBalancer, chosen by hand. Left out, they are allocated from the
     /// provider's NetworkPools where the provider uses them.

@@ -3,14 +3,14 @@
 //! Fields are added one by one; what goes into the patch depends on which of their parents the object already has. The
 //! object is scanned for that only when there is something to add.
 
-use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::fmt;
+mod shape;
 
-use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::borrow::Cow;
+
 use serde::ser::SerializeMap;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
+
+use self::shape::Shape;
 
 /// A value to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,7 +80,9 @@ pub struct Fills(Vec<Fill>);
 impl Fills {
     /// Writes a field of the object, by its dotted path, unless it is there already.
     pub fn add(&mut self, path: &'static str, value: impl Into<Written>) {
-        self.0.push(Fill { path: path.split('.').map(Cow::Borrowed).collect(), value: value.into() });
+        let mut parts = Vec::with_capacity(6);
+        parts.extend(path.split('.').map(Cow::Borrowed));
+        self.0.push(Fill { path: parts, value: value.into() });
     }
 
     /// Writes an annotation.
@@ -101,12 +103,15 @@ impl Fills {
     }
 
     /// The patch that writes them into that object.
-    pub(crate) fn into_patch(self, object: Option<&RawValue>) -> Patch {
+    pub(crate) fn into_patch(self, object: Option<&str>) -> Patch {
         if self.0.is_empty() {
             return Patch::default();
         }
-        let shape =
-            object.and_then(|object| serde_json::from_str::<Shape>(object.get()).ok()).unwrap_or_default();
+        let mut shape = Shape::default();
+        self.0.iter().for_each(|fill| shape.ask_for(&fill.path));
+        if let Some(object) = object {
+            shape.read(object);
+        }
         let mut patch = Patch::default();
         for fill in self.0 {
             patch.write(&shape, fill);
@@ -179,93 +184,26 @@ impl Serialize for Patch {
             path: String,
             value: &'a Written,
         }
-        serializer.collect_seq(self.operations.iter().map(|(path, value)| {
-            let escaped = path.iter().map(|part| part.replace('~', "~0").replace('/', "~1"));
-            let path = escaped.fold(String::new(), |pointer, part| pointer + "/" + &part);
-            Operation { op: "add", path, value }
+        serializer.collect_seq(self.operations.iter().map(|(path, value)| Operation {
+            op: "add",
+            path: pointer(path),
+            value,
         }))
     }
 }
 
-/// Which fields an object has, without their values.
-#[derive(Debug, Default)]
-struct Shape(BTreeMap<String, Option<Shape>>);
-
-impl Shape {
-    /// How many parts of the path, from its start, are objects that are there.
-    fn depth_of(&self, path: &[Cow<'static, str>]) -> usize {
-        let Some((first, rest)) = path.split_first() else { return 0 };
-        match self.0.get(&**first) {
-            Some(Some(inner)) => 1 + inner.depth_of(rest),
-            Some(None) | None => 0,
+/// A path as RFC 6901 has it.
+fn pointer(path: &[Cow<'static, str>]) -> String {
+    let mut pointer = String::with_capacity(64);
+    for part in path {
+        pointer.push('/');
+        if part.contains(['~', '/']) {
+            pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
+        } else {
+            pointer.push_str(part);
         }
     }
-}
-
-impl<'de> Deserialize<'de> for Shape {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor).map(Option::unwrap_or_default)
-    }
-}
-
-struct Inner(Option<Shape>);
-
-impl<'de> Deserialize<'de> for Inner {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ShapeVisitor).map(Self)
-    }
-}
-
-struct ShapeVisitor;
-
-impl<'de> Visitor<'de> for ShapeVisitor {
-    type Value = Option<Shape>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut fields = BTreeMap::new();
-        while let Some(name) = map.next_key::<String>()? {
-            if name == "managedFields" || name == "status" {
-                map.next_value::<IgnoredAny>()?;
-                continue;
-            }
-            let Inner(inner) = map.next_value()?;
-            fields.insert(name, inner);
-        }
-        Ok(Some(Shape(fields)))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Self::Value, E> {
-        Ok(None)
-    }
-
-    fn visit_unit<E>(self) -> Result<Self::Value, E> {
-        Ok(None)
-    }
+    pointer
 }
 
 #[cfg(test)]
@@ -275,8 +213,7 @@ mod tests {
     fn patch(object: &str, fills: impl FnOnce(&mut Fills)) -> String {
         let mut all = Fills::default();
         fills(&mut all);
-        let raw: Box<RawValue> = serde_json::from_str(object).unwrap();
-        String::from_utf8(all.into_patch(Some(&raw)).to_bytes()).unwrap()
+        String::from_utf8(all.into_patch(Some(object)).to_bytes()).unwrap()
     }
 
     #[test]
@@ -315,6 +252,14 @@ mod tests {
     #[test]
     fn a_parent_that_is_null_is_made() {
         let written = patch(r#"{"spec": {"workers": null}}"#, |fills| fills.add("spec.workers.replicas", 3));
+        assert_eq!(written, r#"[{"op":"add","path":"/spec/workers","value":{"replicas":3}}]"#);
+    }
+
+    #[test]
+    fn of_a_parent_that_comes_twice_the_last_one_counts() {
+        let written = patch(r#"{"spec": {"workers": {"a": 1}, "workers": 7}}"#, |fills| {
+            fills.add("spec.workers.replicas", 3);
+        });
         assert_eq!(written, r#"[{"op":"add","path":"/spec/workers","value":{"replicas":3}}]"#);
     }
 }

@@ -8,6 +8,7 @@
 //! | `kubernetesVersion` | environment, team, platform, built-in: the first that the cluster may use; else the newest of the team's list |
 //! | `workers.replicas`, `cpu`, `memory`, `diskSize` | environment, team (`clusterDefaults`, then `resourceLimits.default*`), platform, built-in |
 //! | `networking.podCIDR`, `.serviceCIDR` | built-in |
+//! | `controlPlane.replicas` | built-in |
 //! | `controlPlane.serviceType` | the platform's exposure mode, so that changing that later moves no cluster |
 //! | `addons.*` | blocks for default addons; versions from the platform, then the catalogue |
 //! | `infrastructureOverride.*` | ClusterCreationPolicies with `default`, or with `pin`, which leaves no choice anyway |
@@ -23,12 +24,12 @@ use butler_api::cluster_creation_policy::OptionMode;
 use butler_api::exposure::ServiceType;
 use butler_api::labels::annotations;
 use butler_api::operating_system::OsType;
-
+use butler_api::provider_config::ProviderKind;
 use butler_api::quantity::{Amount, Quantity};
 use butler_api::reference::LocalRef;
 use butler_api::team::ClusterDefaults;
-use butler_api::tenant_cluster::Networking;
 use butler_api::tenant_cluster::workers::MachineTemplate;
+use butler_api::tenant_cluster::{ControlPlane, Networking};
 use butler_api::wire::given;
 use butler_api::{ButlerConfigSpec, ProviderConfig, Team, TenantCluster, TenantClusterSpec};
 
@@ -36,6 +37,7 @@ use super::Completion;
 use super::patch::Fills;
 use crate::facts::{FactKey, Facts, Lookup};
 use crate::review::{Change, Review};
+use crate::rules::cluster_creation_policy::PROVIDERS;
 use crate::rules::creation_policy::{self, OPTIONS};
 use crate::rules::name_of;
 
@@ -67,6 +69,7 @@ pub(crate) fn complete(review: &Review<'_>, change: &Change<TenantCluster>, fact
     filler.version(team, environment, os);
     filler.workers(team, environment);
     filler.networking();
+    filler.control_plane();
     filler.exposure();
     filler.policies(team, environment, provider);
     let more_addons = addons::fill(&mut filler, team, environment, old.is_none());
@@ -236,6 +239,13 @@ impl<'a> Filler<'a> {
         }
     }
 
+    fn control_plane(&mut self) {
+        if self.spec.control_plane.replicas.is_none() {
+            let kept = self.old.and_then(|old| old.control_plane.replicas);
+            self.fills.add("spec.controlPlane.replicas", kept.unwrap_or(ControlPlane::DEFAULT_REPLICAS));
+        }
+    }
+
     fn exposure(&mut self) {
         if self.spec.control_plane.service_type.is_some() {
             return;
@@ -258,28 +268,47 @@ impl<'a> Filler<'a> {
         environment: Option<&str>,
         provider: Option<&ProviderConfig>,
     ) {
+        if let Some(old) = self.old {
+            return self.keep_overrides(old);
+        }
         let Some(kind) = provider.map(|provider| provider.spec.provider) else { return };
         let team = team.map(|team| name_of(&team.metadata));
         for option in OPTIONS {
             let Some(path) = creation_policy::path_of(kind, option) else { continue };
-            let image_elsewhere = option == "image"
-                && Self::template(Some(self.spec)).is_some_and(|it| it.os.image_ref().is_some());
-            if creation_policy::override_of(self.spec, kind, option).is_some() || image_elsewhere {
+            if self.settles(kind, option) {
                 continue;
             }
-            let kept = self.old.and_then(|old| creation_policy::override_of(old, kind, option));
             let settled = creation_policy::counting(self.facts, team, environment, kind, option);
             let settled = settled.and_then(|(_, policy)| match (policy.mode, policy.values.as_slice()) {
                 (OptionMode::Pin, [only]) => Some(only.as_str()),
                 (OptionMode::Default, _) => given(&policy.default),
                 _ => None,
             });
-            // An existing cluster that had no value keeps having none: a new image would replace its machines.
-            let value = if self.old.is_some() { kept } else { settled };
-            if let Some(value) = value {
+            if let Some(value) = settled {
                 self.fills.add(path, value);
             }
         }
+    }
+
+    /// An existing cluster keeps its values, and its having none: a new image would replace its machines. That its
+    /// provider may be gone by now changes nothing about it.
+    fn keep_overrides(&mut self, old: &TenantClusterSpec) {
+        for kind in PROVIDERS {
+            for option in OPTIONS.into_iter().filter(|option| !self.settles(kind, option)).collect::<Vec<_>>()
+            {
+                let kept = creation_policy::override_of(old, kind, option);
+                if let (Some(path), Some(value)) = (creation_policy::path_of(kind, option), kept) {
+                    self.fills.add(path, value);
+                }
+            }
+        }
+    }
+
+    /// Whether the cluster says itself what it wants for an option.
+    fn settles(&self, kind: ProviderKind, option: &str) -> bool {
+        let image_elsewhere = option == "image"
+            && Self::template(Some(self.spec)).is_some_and(|it| it.os.image_ref().is_some());
+        image_elsewhere || creation_policy::override_of(self.spec, kind, option).is_some()
     }
 }
 

@@ -5,14 +5,16 @@
 //! part that it touches, and shares all others with the snapshots that are still being read.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 /// With 10,000 objects a part holds about 160 entries, each a pair of pointers: copying one takes a
 /// microsecond or two, as does copying the list of parts.
 const PARTS: usize = 64;
 
-type Part<K, V> = HashMap<Arc<K>, V>;
+type Part<K, V> = HashMap<Arc<K>, V, RandomState>;
 type Parts<K, V> = Vec<Option<Arc<Part<K, V>>>>;
 
 /// A map that is cheap to copy and cheap to change after it was copied.
@@ -32,7 +34,7 @@ impl<K: ?Sized, V> Clone for SharedMap<K, V> {
 
 impl<K: ?Sized, V> Default for SharedMap<K, V> {
     fn default() -> Self {
-        Self { parts: None, hasher: RandomState::new(), len: 0 }
+        Self { parts: None, hasher: RandomState::default(), len: 0 }
     }
 }
 
@@ -84,8 +86,8 @@ impl<K: Hash + Eq + ?Sized, V: Clone> SharedMap<K, V> {
     }
 
     fn part_of(&self, key: &K) -> usize {
-        // The low bits choose the slot inside a part, so the part is chosen by the high ones.
-        (self.hasher.hash_one(key) >> 58) as usize % PARTS
+        // Inside a part another hasher, with another secret, chooses the slot.
+        (self.hasher.hash_one(key) >> 32) as usize % PARTS
     }
 }
 

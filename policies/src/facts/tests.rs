@@ -54,10 +54,21 @@ fn what_cannot_be_read_is_unknown_and_not_absent() {
     assert_eq!(facts.team("broken"), Lookup::Unknown);
     assert_eq!(facts.team("other"), Lookup::Absent);
     assert!(!facts.knows_all(FactKind::Team) && facts.knows_all(FactKind::Cluster));
-    facts.lose(FactKind::Team);
-    assert_eq!(facts.team("other"), Lookup::Unknown);
-    assert!(facts.team("payments").found().is_some(), "what is known stays known");
-    facts.regain(FactKind::Team);
     facts.learn(FactKey::Team("broken".into()), Fact::Absent);
     assert!(facts.knows_all(FactKind::Team));
+}
+
+#[test]
+fn of_a_lost_kind_only_what_is_learned_since_is_known() {
+    let mut facts = facts();
+    facts.lose(FactKind::Team);
+    assert_eq!((facts.team("payments"), facts.team("other")), (Lookup::Unknown, Lookup::Unknown));
+    learn(&mut facts, &team(json!({})));
+    facts.learn(FactKey::Team("other".into()), Fact::Absent);
+    assert!(facts.team("payments").found().is_some() && facts.team("other") == Lookup::Absent);
+    assert!(!facts.knows_all(FactKind::Team));
+    facts.regain(FactKind::Team);
+    assert_eq!(facts.team("third"), Lookup::Absent);
+    facts.lose(FactKind::Team);
+    assert_eq!(facts.team("payments"), Lookup::Unknown);
 }

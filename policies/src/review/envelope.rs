@@ -7,6 +7,9 @@ use butler_api::excerpt::excerpt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::quick;
+use super::spans::Object;
+
 /// Why a review cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewError {
@@ -46,16 +49,15 @@ impl std::error::Error for ReviewError {}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Envelope<'a> {
+pub(super) struct Envelope<'a, R> {
     #[serde(borrow)]
     api_version: Option<Cow<'a, str>>,
     #[serde(borrow)]
     kind: Option<Cow<'a, str>>,
-    #[serde(borrow)]
-    request: Option<&'a RawValue>,
+    request: Option<R>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Request<'a> {
     #[serde(borrow)]
@@ -72,13 +74,13 @@ pub(super) struct Request<'a> {
     #[serde(borrow, default)]
     pub(super) user_info: UserInfo<'a>,
     #[serde(borrow)]
-    pub(super) object: Option<&'a RawValue>,
+    pub(super) object: Option<Object<'a>>,
     #[serde(borrow)]
-    pub(super) old_object: Option<&'a RawValue>,
+    pub(super) old_object: Option<Object<'a>>,
     pub(super) dry_run: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 pub(super) struct Resource<'a> {
     #[serde(borrow, default)]
     pub(super) group: Cow<'a, str>,
@@ -88,7 +90,7 @@ pub(super) struct Resource<'a> {
     pub(super) resource: Cow<'a, str>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub(super) struct UserInfo<'a> {
     #[serde(borrow, default)]
     pub(super) username: Cow<'a, str>,
@@ -119,36 +121,59 @@ impl Operation {
     }
 }
 
-impl<'a> Envelope<'a> {
-    pub(super) fn parse(text: &'a str) -> Result<Request<'a>, ReviewError> {
-        let envelope: Self = serde_json::from_str(text)
-            .map_err(|error| ReviewError::malformed(format!("the body is no AdmissionReview: {error}")))?;
-        let failed = |message: String| ReviewError {
-            uid: envelope.request.and_then(uid_of),
-            ..ReviewError::malformed(message)
-        };
-        let version = envelope.api_version.as_deref().unwrap_or_default();
-        let kind = envelope.kind.as_deref().unwrap_or_default();
-        if (version, kind) != ("admission.k8s.io/v1", "AdmissionReview") {
-            return Err(failed(format!(
-                "the body is `{}` of `{}`; it has to be `AdmissionReview` of `admission.k8s.io/v1`",
-                excerpt(kind),
-                excerpt(version),
-            )));
+/// Reads the request of a review.
+pub(super) fn read_request(text: &str) -> Result<Request<'_>, ReviewError> {
+    quick::request(text).map_or_else(|| read_carefully(text), Ok)
+}
+
+pub(super) fn read_carefully(text: &str) -> Result<Request<'_>, ReviewError> {
+    match serde_json::from_str::<Envelope<'_, Request<'_>>>(text) {
+        Ok(Envelope { request: Some(request), api_version, kind }) if is_review(&api_version, &kind) => {
+            Ok(request)
         }
-        let Some(request) = envelope.request else {
-            return Err(failed("the AdmissionReview has no request".to_owned()));
-        };
-        serde_json::from_str(request.get())
-            .map_err(|error| failed(format!("the request of the AdmissionReview cannot be read: {error}")))
+        _ => Err(what_is_wrong(text)),
     }
 }
 
-/// The uid of a request of which nothing else may be readable.
-fn uid_of(request: &RawValue) -> Option<String> {
+fn is_review(api_version: &Option<Cow<'_, str>>, kind: &Option<Cow<'_, str>>) -> bool {
+    (api_version.as_deref(), kind.as_deref()) == (Some("admission.k8s.io/v1"), Some("AdmissionReview"))
+}
+
+/// Reads once more what could not be read, step by step, for the first thing that is wrong and for the uid.
+fn what_is_wrong(text: &str) -> ReviewError {
+    let uid = uid_in(text);
+    let failed = |message| ReviewError { uid: uid.clone(), ..ReviewError::malformed(message) };
+    let envelope: Envelope<'_, &RawValue> = match serde_json::from_str(text) {
+        Ok(envelope) => envelope,
+        Err(error) => return failed(format!("the body is no AdmissionReview: {error}")),
+    };
+    if !is_review(&envelope.api_version, &envelope.kind) {
+        return failed(format!(
+            "the body is `{}` of `{}`; it has to be `AdmissionReview` of `admission.k8s.io/v1`",
+            excerpt(envelope.kind.as_deref().unwrap_or_default()),
+            excerpt(envelope.api_version.as_deref().unwrap_or_default()),
+        ));
+    }
+    let Some(request) = envelope.request else {
+        return failed("the AdmissionReview has no request".to_owned());
+    };
+    match serde_json::from_str::<Request<'_>>(request.get()) {
+        Ok(_) => failed("the request of the AdmissionReview cannot be read".to_owned()),
+        Err(error) => failed(format!("the request of the AdmissionReview cannot be read: {error}")),
+    }
+}
+
+/// The uid of a review of which nothing else may be readable.
+fn uid_in(text: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct OnlyRequest<'a> {
+        #[serde(borrow)]
+        request: &'a RawValue,
+    }
     #[derive(Deserialize)]
     struct OnlyUid {
         uid: String,
     }
+    let OnlyRequest { request } = serde_json::from_str(text).ok()?;
     serde_json::from_str(request.get()).ok().map(|OnlyUid { uid }| uid)
 }

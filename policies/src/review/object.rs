@@ -1,6 +1,5 @@
 //! The objects of a request.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use butler_api::{
@@ -14,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Change;
 use super::envelope::{Operation, Request, ReviewError};
+use super::spans::{Object, Spans, text};
 
 /// What could be read of a change.
 pub(super) enum Decoded<T> {
@@ -33,7 +33,7 @@ struct Outer<'a> {
     status: Option<&'a RawValue>,
 }
 
-/// The part of the metadata that anybody looks at. The list of field managers, often half of an object, is skipped.
+/// The part of the metadata that anybody looks at, as in [`super::spans::Metadata`].
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Meta {
@@ -113,6 +113,40 @@ impl Judged for AddonDefinition {
 }
 
 pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
+    match whole_change(request) {
+        Some(change) => Ok(Decoded::Change(Box::new(change))),
+        None => decode_parts(request),
+    }
+}
+
+/// The change, if there is nothing wrong with what it is made of.
+fn whole_change<T: Judged>(request: &Request<'_>) -> Option<Change<T>> {
+    Some(match request.operation {
+        Operation::Create => Change::Create(whole(request.object?)?),
+        Operation::Update => {
+            Change::Update { old: whole(request.old_object?)?, new: whole(request.object?)? }
+        }
+        Operation::Delete => Change::Delete(whole(request.old_object?)?),
+        Operation::Connect => return None,
+    })
+}
+
+fn whole<T: Judged>(object: Object<'_>) -> Option<T> {
+    let Spans { metadata, spec, status } = object.spans?;
+    let spec = match spec {
+        None | Some("null") => T::empty()?,
+        Some(text) => serde_json::from_str(text).ok()?,
+    };
+    Some(T::assemble(metadata.read()?, spec, read_status::<T>(status)))
+}
+
+/// Status is Butler's own; one that cannot be read says nothing.
+fn read_status<T: Judged>(status: Option<&str>) -> Option<T::Status> {
+    status.and_then(|status| serde_json::from_str(status).ok())
+}
+
+/// The change, part by part, for what is wrong with it, and for what may pass all the same.
+fn decode_parts<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
     let missing = |which: &str| ReviewError::malformed(format!("the request has no `{which}`"));
     let (object, old_object) = (request.object, request.old_object);
     Ok(match request.operation {
@@ -146,8 +180,8 @@ pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<
     })
 }
 
-fn outer<'a>(object: &'a RawValue, which: &str) -> Result<Outer<'a>, ReviewError> {
-    serde_json::from_str(object.get())
+fn outer<'a>(object: Object<'a>, which: &str) -> Result<Outer<'a>, ReviewError> {
+    serde_json::from_str(object.text)
         .map_err(|error| ReviewError::object(format!("the `{which}` of the request cannot be read: {error}")))
 }
 
@@ -160,13 +194,15 @@ fn inner<T: Judged>(object: Outer<'_>, which: &str) -> Result<T, ReviewError> {
             ReviewError::object(format!("the `spec` of the `{which}` cannot be read: {error}"))
         })?,
     };
-    // Status is Butler's own; one that cannot be read says nothing.
-    let status = object.status.and_then(|status| serde_json::from_str(status.get()).ok());
-    Ok(T::assemble(object.metadata.unwrap_or_default().into(), spec, status))
+    Ok(T::assemble(
+        object.metadata.unwrap_or_default().into(),
+        spec,
+        read_status::<T>(object.status.map(RawValue::get)),
+    ))
 }
 
 /// The number of workers in an autoscaling/v1 Scale.
-pub(super) fn replicas_in(object: Option<&RawValue>) -> Result<Option<i32>, ReviewError> {
+pub(super) fn replicas_in(object: Option<Object<'_>>) -> Result<Option<i32>, ReviewError> {
     #[derive(Deserialize)]
     struct Scale {
         spec: Option<Spec>,
@@ -176,24 +212,13 @@ pub(super) fn replicas_in(object: Option<&RawValue>) -> Result<Option<i32>, Revi
         replicas: Option<i32>,
     }
     let Some(object) = object else { return Ok(None) };
-    let scale: Scale = serde_json::from_str(object.get())
+    let scale: Scale = serde_json::from_str(object.text)
         .map_err(|error| ReviewError::object(format!("the scale of the request cannot be read: {error}")))?;
     // A client written in Go leaves a zero out.
     Ok(Some(scale.spec.and_then(|spec| spec.replicas).unwrap_or(0)))
 }
 
 /// The name of an object whose request does not repeat it, as is so for creations.
-pub(super) fn name_in(object: Option<&RawValue>) -> Cow<'_, str> {
-    #[derive(Deserialize)]
-    struct Named<'a> {
-        #[serde(borrow)]
-        metadata: Option<Name<'a>>,
-    }
-    #[derive(Deserialize)]
-    struct Name<'a> {
-        #[serde(borrow)]
-        name: Option<Cow<'a, str>>,
-    }
-    let named: Option<Named<'_>> = object.and_then(|object| serde_json::from_str(object.get()).ok());
-    named.and_then(|named| named.metadata).and_then(|meta| meta.name).unwrap_or_default()
+pub(super) fn name_in(object: Option<Object<'_>>) -> Option<String> {
+    text(object?.spans?.metadata.name).flatten()
 }

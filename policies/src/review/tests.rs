@@ -1,3 +1,4 @@
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
@@ -73,8 +74,8 @@ fn kubectl_scale_meets_the_same_rules() {
     assert_eq!(
         judged(300),
         [
-            "spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, each with a /24, but the cluster has 300 workers; use a \
-          larger range, or fewer workers"
+            "spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, each with a /24, but the cluster has 300 workers; use \
+          fewer, or create another cluster"
         ]
     );
     assert_eq!(
@@ -173,4 +174,60 @@ fn an_answer_has_the_uid_the_causes_and_the_rules() {
             }
         })
     );
+}
+
+/// What the quick way gives has to be what the careful way gives; it may only give up more often.
+fn both_ways_agree(text: &str) -> bool {
+    let Some(quick) = quick::request(text) else { return false };
+    let careful = envelope::read_carefully(text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(format!("{quick:?}"), format!("{careful:?}"));
+    true
+}
+
+#[test]
+fn an_ordinary_review_goes_the_quick_way() {
+    let object = cluster_json(
+        json!({"metadata": {"annotations": {"a/b": "c \"d\" \n é"}, "managedFields": [{"f:a": {}}]}}),
+    );
+    let text = body("UPDATE", object.clone(), cluster_json(json!({})));
+    assert!(both_ways_agree(&text));
+    let pretty = serde_json::to_string_pretty(&serde_json::from_str::<Value>(&text).unwrap()).unwrap();
+    assert!(both_ways_agree(&pretty));
+    let review = Review::parse(text.as_bytes()).unwrap();
+    let Subject::TenantCluster(change) = review.subject else { panic!("{:?}", review.subject) };
+    let Change::Update { new, .. } = *change else { panic!("change") };
+    let expected: TenantCluster = serde_json::from_value(object).unwrap();
+    assert_eq!((new.metadata.annotations, new.spec), (expected.metadata.annotations, expected.spec));
+}
+
+#[test]
+fn what_is_not_ordinary_goes_the_careful_way() {
+    let text = body("CREATE", cluster_json(json!({})), Value::Null);
+    let deep = "[".repeat(100) + &"]".repeat(100);
+    let tweaks = [
+        ("\"uid\":", "\"u\\u0069d\":"),
+        ("\"dryRun\":false", "\"dryRun\":null"),
+        ("\"dryRun\":false", &*format!("\"dryRun\":false,\"extra\":{deep}")),
+    ];
+    for (from, to) in tweaks {
+        let tweaked = text.replace(from, to);
+        assert_ne!(tweaked, text);
+        assert!(!both_ways_agree(&tweaked), "{tweaked}");
+        assert!(Review::parse(tweaked.as_bytes()).is_ok(), "{tweaked}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn both_ways_agree_on_whatever_comes(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4)
+    ) {
+        let letters = b"\"\\{}[]:,0-1.e+ntfu \n\x01\x7fa/";
+        let mut bytes = body("UPDATE", cluster_json(json!({"metadata": {"labels": {"a": "1"}}})), cluster_json(json!({}))).into_bytes();
+        for (at, letter) in changes {
+            let at = at.index(bytes.len());
+            bytes[at] = letters[letter.index(letters.len())];
+        }
+        both_ways_agree(&String::from_utf8_lossy(&bytes));
+    }
 }

@@ -8,7 +8,7 @@ use butler_api::butler_config::ChartSources;
 use butler_api::excerpt::excerpt;
 use butler_api::reference::NsRef;
 
-use super::tenant_addon::compiled;
+use super::tenant_addon::{compiled, way_back};
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
@@ -46,10 +46,16 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
                 path,
                 format!("`{}` would wait for itself; remove it", excerpt(name)),
             );
-        } else if let Some(other) = case.facts.definition(name).found() {
-            if other.spec.depends_on.iter().any(|back| back == own) {
-                let message =
-                    format!("`{}` waits for this addon already; remove one of the two", excerpt(name));
+        } else if case.facts.definition(name).found().is_some() {
+            let waits_for = |name: &str| -> Vec<&str> {
+                let definition = case.facts.definition(name).found().into_iter();
+                definition.flat_map(|it| &it.spec.depends_on).map(String::as_str).collect()
+            };
+            if let Some(chain) = way_back(name, own, waits_for) {
+                let message = format!(
+                    "`{}` waits for this addon already ({chain}); remove one of the two",
+                    excerpt(name)
+                );
                 findings.add(
                     Finding::deny(Fault::Invalid, DEPENDENCY, path, message)
                         .resting_on(FactKey::Definition(name.clone())),
@@ -65,11 +71,7 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
         }
     }
     if let Some(Err(error)) = spec.values_schema.as_ref().map(compiled) {
-        findings.invalid(
-            SCHEMA,
-            "spec.valuesSchema",
-            format!("is not a JSON Schema that can be used: {error}"),
-        );
+        findings.invalid(SCHEMA, "spec.valuesSchema", format!("cannot be used: {error}"));
     }
 }
 
@@ -103,9 +105,16 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 7] = [
+        let table: [(Value, &[&str]); 8] = [
             (json!({}), &[]),
             (json!({"valuesSchema": {"type": "object"}}), &[]),
+            (
+                json!({"valuesSchema": {"$ref": "https://schemas.example.org/values.json"}}),
+                &[
+                    "spec.valuesSchema: cannot be used: it refers to another place, and nothing is fetched; put what it needs \
+                   under `$defs`",
+                ],
+            ),
             (
                 json!({"chart": {"repository": "ftp://charts"}}),
                 &[
@@ -129,8 +138,8 @@ mod tests {
             (
                 json!({"valuesSchema": {"type": 7}}),
                 &[
-                    "spec.valuesSchema: is not a JSON Schema that can be used: 7 is not valid under any of the schemas listed in \
-                   the 'anyOf' keyword",
+                    "spec.valuesSchema: cannot be used: `type`: 7 is not valid under any of the schemas listed in \
+                   the 'anyOf' keyword; write it by JSON Schema 2020-12",
                 ],
             ),
         ];
@@ -138,6 +147,25 @@ mod tests {
             let object = typed_definition(json!({"spec": spec}));
             assert_eq!(on_create(check, &object, &facts()), expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn no_circle_of_addons_wait_for_each_other() {
+        let waiting = |name: &str, on: &str| {
+            definition(json!({"metadata": {"name": name}, "spec": {"dependsOn": [on]}}))
+        };
+        let facts =
+            facts_with(&[waiting("queue", "store"), waiting("store", "argocd"), waiting("other", "other")]);
+        let found =
+            |on: &str| on_create(check, &typed_definition(json!({"spec": {"dependsOn": [on]}})), &facts);
+        assert_eq!(
+            found("queue"),
+            [
+                "spec.dependsOn[0]: `queue` waits for this addon already (`queue` waits for `store` waits for `argocd`); \
+              remove one of the two"
+            ]
+        );
+        assert_eq!(found("other"), [""; 0]);
     }
 
     #[test]

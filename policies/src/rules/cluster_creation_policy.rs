@@ -29,7 +29,8 @@ const INCOMPLETE: &str = "Incomplete";
 /// Another policy settles the same.
 const CONFLICT: &str = "Conflict";
 
-const PROVIDERS: [ProviderKind; 7] = [
+/// Every kind of provider.
+pub(crate) const PROVIDERS: [ProviderKind; 7] = [
     ProviderKind::Harvester,
     ProviderKind::Nutanix,
     ProviderKind::Proxmox,
@@ -86,11 +87,13 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
             Lookup::Found(team) => {
                 if let Some(environment) = environment.filter(|name| team.spec.environment(name).is_none()) {
                     let known = listed(team.spec.environments.iter().map(|known| known.name.as_str()));
-                    let message = format!(
-                        "the Team `{name}` has no environment `{}`; choose one of its environments{}",
-                        excerpt(environment),
-                        if known.is_empty() { String::new() } else { format!(", {known}") }
-                    );
+                    let choice = if known.is_empty() {
+                        "it has none, so give the scope `team` instead".to_owned()
+                    } else {
+                        format!("choose one of {known}")
+                    };
+                    let message =
+                        format!("the Team `{name}` has no environment `{}`; {choice}", excerpt(environment));
                     let path = format!("spec.scope.{scope}.environmentName");
                     findings.add(
                         Finding::deny(Fault::NotFound, ENVIRONMENT_NOT_FOUND, path, message)
@@ -117,12 +120,15 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
 fn check_mode(option: &str, policy: &OptionPolicy, findings: &mut Findings) {
     let count = policy.values.len();
     let (field, message) = match policy.mode {
-        OptionMode::Pin if count != 1 => {
-            ("values", format!("`pin` needs exactly one value; there are {count}"))
+        OptionMode::Pin if count != 1 => (
+            "values",
+            format!("`pin` needs exactly one value, but there are {count}; give the one that clusters get"),
+        ),
+        OptionMode::AllowList if count == 0 => {
+            ("values", "`allowList` needs at least one value; list what clusters may use".to_owned())
         }
-        OptionMode::AllowList if count == 0 => ("values", "`allowList` needs at least one value".to_owned()),
         OptionMode::Recommended if count == 0 => {
-            ("values", "`recommended` needs at least one value".to_owned())
+            ("values", "`recommended` needs at least one value; list what is recommended".to_owned())
         }
         OptionMode::Default if given(&policy.default).is_none() => {
             ("default", "`default` needs a value; write the one that clusters get".to_owned())
@@ -187,8 +193,8 @@ mod tests {
                     json!({"teamAndEnvironment": {"teamRef": {"name": "payments"}, "environmentName": "dev"}}),
                 ),
                 &[
-                    "spec.scope.teamAndEnvironment.environmentName: the Team `payments` has no environment `dev`; choose one of \
-                   its environments",
+                    "spec.scope.teamAndEnvironment.environmentName: the Team `payments` has no environment `dev`; it has none, \
+                   so give the scope `team` instead",
                 ],
             ),
             (
@@ -199,11 +205,15 @@ mod tests {
             ),
             (
                 option(json!({"values": ["a", "b"]})),
-                &["spec.options.image.values: `pin` needs exactly one value; there are 2"],
+                &[
+                    "spec.options.image.values: `pin` needs exactly one value, but there are 2; give the one that clusters get",
+                ],
             ),
             (
                 option(json!({"mode": "allowList", "values": []})),
-                &["spec.options.image.values: `allowList` needs at least one value"],
+                &[
+                    "spec.options.image.values: `allowList` needs at least one value; list what clusters may use",
+                ],
             ),
             (
                 option(json!({"mode": "default"})),

@@ -135,7 +135,12 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         if !matches!(policy.mode, OptionMode::Pin | OptionMode::AllowList) || policy.values.is_empty() {
             continue;
         }
-        let (path, value) = in_effect(case, &provider.spec, option, path);
+        let (path, value, is_own) = in_effect(case, &provider.spec, option, path);
+        let origin = if is_own {
+            String::new()
+        } else {
+            format!(", which the ProviderConfig `{}` has,", name_of(&provider.metadata))
+        };
         let allowed = listed(policy.values.iter().map(String::as_str));
         let finding = match value {
             Some(value) if policy.values.iter().any(|allowed| allowed == value) => continue,
@@ -144,7 +149,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 NOT_LET_THROUGH,
                 path,
                 format!(
-                    "`{}` is not let through by the ClusterCreationPolicy `{name}`; choose {}{allowed}",
+                    "`{}`{origin} is not let through by the ClusterCreationPolicy `{name}`; choose {}{allowed}",
                     excerpt(value),
                     if policy.values.len() == 1 { "" } else { "one of " }
                 ),
@@ -160,22 +165,22 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     }
 }
 
-/// The value in effect, and the field to name in a message about it.
+/// The field to name in a message, the value in effect, and whether the cluster itself says it.
 fn in_effect<'a>(
     case: &Case<'a, TenantCluster>,
     provider: &'a ProviderConfigSpec,
     option: &str,
     path: &'static str,
-) -> (Cow<'static, str>, Option<&'a str>) {
+) -> (Cow<'static, str>, Option<&'a str>, bool) {
     let spec = &case.object.spec;
     if let Some(value) = override_of(spec, provider.provider, option) {
-        return (path.into(), Some(value));
+        return (path.into(), Some(value), true);
     }
     let image = spec.workers.as_ref().and_then(|workers| workers.machine_template.os.image_ref());
     if let Some(image) = image.filter(|_| option == "image") {
-        return ("spec.workers.machineTemplate.os.imageRef".into(), Some(image));
+        return ("spec.workers.machineTemplate.os.imageRef".into(), Some(image), true);
     }
-    (path.into(), default_of(provider, option))
+    (path.into(), default_of(provider, option), false)
 }
 
 #[cfg(test)]
@@ -212,8 +217,8 @@ mod tests {
         assert_eq!(
             found(&other, json!({})),
             [format!(
-                "{HARVESTER}.imageName: `default/talos` is not let through by the ClusterCreationPolicy `images`; choose \
-                 `default/approved`"
+                "{HARVESTER}.imageName: `default/talos`, which the ProviderConfig `harvester-a` has, is not let through by the \
+                 ClusterCreationPolicy `images`; choose `default/approved`"
             )]
         );
         assert_eq!(

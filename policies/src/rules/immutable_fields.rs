@@ -5,6 +5,7 @@
 //! them; upstream accepts a change and silently does nothing. A field that was never set may be set once, to what was in
 //! effect anyway.
 
+use butler_api::address::Cidr;
 use butler_api::excerpt::excerpt;
 use butler_api::reference::NsRef;
 use butler_api::{TenantCluster, TenantClusterSpec};
@@ -30,6 +31,8 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         let os = spec.workers.as_ref().and_then(|workers| workers.machine_template.os.r#type);
         Some(os.unwrap_or_default().as_str().to_owned())
     };
+    // Another spelling of the same range changes nothing.
+    let range = |text: &str| text.parse::<Cidr>().map_or_else(|_| text.to_owned(), |cidr| cidr.to_string());
     let rows: [(&'static str, Option<String>, Option<String>, &str); 6] = [
         ("spec.teamRef", team(old), team(new), "create a cluster for the other team and move the workload"),
         (
@@ -40,14 +43,14 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         ),
         (
             "spec.networking.podCIDR",
-            Some(old.networking.pod_cidr().to_owned()),
-            Some(new.networking.pod_cidr().to_owned()),
+            Some(range(old.networking.pod_cidr())),
+            Some(range(new.networking.pod_cidr())),
             "create a cluster with the other range and move the workload",
         ),
         (
             "spec.networking.serviceCIDR",
-            Some(old.networking.service_cidr().to_owned()),
-            Some(new.networking.service_cidr().to_owned()),
+            Some(range(old.networking.service_cidr())),
+            Some(range(new.networking.service_cidr())),
             "create a cluster with the other range and move the workload",
         ),
         (
@@ -143,5 +146,12 @@ mod tests {
     fn a_cluster_without_a_team_may_join_one() {
         let old = cluster(json!({"spec": {"teamRef": null}}));
         assert_eq!(on_update(check, &old, &cluster(json!({})), &facts()), [""; 0]);
+    }
+
+    #[test]
+    fn another_spelling_of_a_range_is_no_change() {
+        let with = |range: &str| cluster(json!({"spec": {"networking": {"podCIDR": range}}}));
+        let (old, new) = (with("fd00:0001::/48"), with("fd00:1::/48"));
+        assert!(on_update(check, &old, &new, &facts()).is_empty());
     }
 }

@@ -90,7 +90,7 @@ fn check_step(old: &TenantCluster, new: KubernetesVersion, findings: &mut Findin
         findings.forbidden(DOWNGRADE, PATH, message);
     } else if new.skips_minor_from(before) {
         let message = format!(
-            "going from `{before}` to `{new}` leaves out a minor; go to v{}.{} first",
+            "going from `{before}` to `{new}` leaves out a minor; go to `v{}.{}` first",
             before.major,
             before.minor.saturating_add(1)
         );
@@ -211,7 +211,7 @@ mod tests {
                 "v1.30.2",
                 "v1.32.0",
                 &[
-                    "spec.kubernetesVersion: going from `v1.30.2` to `v1.32.0` leaves out a minor; go to v1.31 first",
+                    "spec.kubernetesVersion: going from `v1.30.2` to `v1.32.0` leaves out a minor; go to `v1.31` first",
                 ],
             ),
             (

@@ -11,7 +11,7 @@ use butler_api::address::{AddressFamily, AddressRange, Cidr};
 use butler_api::provider_config::NetworkMode;
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 
-use super::Case;
+use super::{Case, canonical_cidr};
 use crate::facts::{FactKey, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 
@@ -86,10 +86,10 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
 }
 
 fn cidr(path: &'static str, text: &str, findings: &mut Findings) -> Option<Cidr> {
-    match text.parse() {
+    match canonical_cidr(text) {
         Ok(cidr) => Some(cidr),
-        Err(error) => {
-            findings.invalid(NOT_A_RANGE, path, butler_api::address::AddressError::to_string(&error));
+        Err(message) => {
+            findings.invalid(NOT_A_RANGE, path, message);
             None
         }
     }
@@ -112,8 +112,13 @@ fn check_pod_size(case: &Case<'_, TenantCluster>, pods: Cidr, findings: &mut Fin
     let nodes = free_bits.map_or(0, |bits| 1_u128.checked_shl(bits).unwrap_or(u128::MAX));
     if nodes < replicas {
         let message = format!(
-            "`{pods}` has room for {nodes} nodes, each with a /{node_prefix}, but the cluster has {replicas} workers; use a \
-             larger range, or fewer workers"
+            "`{pods}` has room for {nodes} nodes, each with a /{node_prefix}, but the cluster has {replicas} workers; {}",
+            // The range of a cluster that exists cannot change.
+            if case.old().is_some() {
+                "use fewer, or create another cluster"
+            } else {
+                "use a larger range, or fewer workers"
+            }
         );
         findings.add(
             Finding::deny(Fault::Invalid, SIZE, POD, message)
@@ -171,7 +176,7 @@ mod tests {
     #[test]
     fn ranges_are_well_formed_apart_and_large_enough() {
         let pool = |start: &str, end: &str| json!({"loadBalancerPool": {"start": start, "end": end}});
-        let table: [(Value, &[&str]); 15] = [
+        let table: [(Value, &[&str]); 16] = [
             (json!({}), &[]),
             (json!({"podCIDR": "fd00:1::/48", "serviceCIDR": "fd00:2::/112"}), &[]),
             (pool("10.40.1.10", "10.40.1.20"), &[]),
@@ -182,6 +187,10 @@ mod tests {
                     "spec.networking.podCIDR: `10.244.0.0` is not a CIDR; write an address and a prefix length, such as \
                    `10.40.0.0/16` or `fd00::/64`",
                 ],
+            ),
+            (
+                json!({"podCIDR": "fd00:0001::/48", "serviceCIDR": "fd00:2::/112"}),
+                &["spec.networking.podCIDR: `fd00:0001::/48` has a shorter spelling; write `fd00:1::/48`"],
             ),
             (
                 json!({"podCIDR": "10.244.0.7/16"}),

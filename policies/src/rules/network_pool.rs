@@ -11,7 +11,7 @@ use butler_api::ip_allocation::AllocationPhase;
 use butler_api::reference::NsRef;
 use butler_api::wire::given;
 
-use super::{Case, listed, name_of};
+use super::{Case, canonical_cidr, listed, name_of};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -34,9 +34,9 @@ const MOST_ADDRESSES: u128 = 1 << 20;
 
 pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
     let spec = &case.object.spec;
-    let cidr: Cidr = match spec.cidr.parse() {
+    let cidr = match canonical_cidr(&spec.cidr) {
         Ok(cidr) => cidr,
-        Err(error) => return findings.invalid(NOT_A_RANGE, "spec.cidr", error_text(&error)),
+        Err(message) => return findings.invalid(NOT_A_RANGE, "spec.cidr", message),
     };
     let reserved = check_reserved(case.object, cidr, findings);
     let ranges = check_ranges(case.object, cidr, &reserved, findings);
@@ -49,32 +49,32 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
         findings.invalid(TOO_LARGE, "spec.cidr", message);
     }
     check_others(case, cidr, findings);
-    if let Some(old) = case.old() {
-        if let Ok(before) = old.spec.cidr.parse::<Cidr>()
-            && !cidr.contains_cidr(before)
-        {
-            let message = format!("`{cidr}` leaves out addresses of `{before}`; a pool can only grow");
-            findings.forbidden(SHRINKS, "spec.cidr", message);
-        }
+    if let Some(old) = case.old()
+        && let Ok(before) = old.spec.cidr.parse::<Cidr>()
+        && !cidr.contains_cidr(before)
+    {
+        let message = format!(
+            "`{cidr}` leaves out addresses of `{before}`, and a pool only grows; keep those in, or create another pool"
+        );
+        findings.forbidden(SHRINKS, "spec.cidr", message);
+    }
+    // Also of a pool as it stands: an update that leaves such addresses as they are must not be blamed for them.
+    if !case.is_create() {
         check_held(case, &spans, &reserved, findings);
     }
-}
-
-fn error_text(error: &butler_api::address::AddressError) -> String {
-    error.to_string()
 }
 
 fn check_reserved(pool: &NetworkPool, cidr: Cidr, findings: &mut Findings) -> Vec<Cidr> {
     let mut parts = Vec::new();
     for (place, part) in pool.spec.reserved.iter().enumerate() {
         let path = format!("spec.reserved[{place}].cidr");
-        match part.cidr.parse::<Cidr>() {
+        match canonical_cidr(&part.cidr) {
             Ok(part) if cidr.contains_cidr(part) => parts.push(part),
             Ok(part) => {
                 let message = format!("`{part}` is not inside of the pool `{cidr}`; reserve a part of it");
                 findings.invalid(OUTSIDE, path, message);
             }
-            Err(error) => findings.invalid(NOT_A_RANGE, path, error_text(&error)),
+            Err(message) => findings.invalid(NOT_A_RANGE, path, message),
         }
     }
     parts
@@ -92,6 +92,19 @@ fn check_ranges(
         let message = "is not read beside `spec.tenantAllocation.ranges`; remove `start` and `end`";
         findings.invalid(OVERLAP, "spec.tenantAllocation.start", message);
     }
+    match (given(&allocation.start), given(&allocation.end)) {
+        (Some(_), None) if older => {
+            let message = "is missing beside `start`; write the last address to hand out";
+            findings.add(Finding::deny(Fault::Required, NOT_A_RANGE, "spec.tenantAllocation.end", message));
+            return Vec::new();
+        }
+        (None, Some(_)) if older => {
+            let message = "is missing beside `end`; write the first address to hand out";
+            findings.add(Finding::deny(Fault::Required, NOT_A_RANGE, "spec.tenantAllocation.start", message));
+            return Vec::new();
+        }
+        _ => {}
+    }
     let mut ranges: Vec<AddressRange> = Vec::new();
     for (place, span) in allocation.ranges().iter().enumerate() {
         let path = if older {
@@ -102,7 +115,7 @@ fn check_ranges(
         let range = match span.range() {
             Ok(range) => range,
             Err(error) => {
-                findings.invalid(NOT_A_RANGE, path, error_text(&error));
+                findings.invalid(NOT_A_RANGE, path, error.to_string());
                 continue;
             }
         };
@@ -145,7 +158,8 @@ fn check_others(case: &Case<'_, NetworkPool>, cidr: Cidr, findings: &mut Finding
     others.sort_unstable();
     if let Some((name, other)) = others.first() {
         let message = format!(
-            "`{cidr}` overlaps `{other}` of the NetworkPool `{name}`; two clusters could get one address"
+            "`{cidr}` overlaps `{other}` of the NetworkPool `{name}`, so that two clusters could get one address; choose a range apart \
+             from it"
         );
         findings.invalid(OVERLAP, "spec.cidr", message);
     }
@@ -178,7 +192,8 @@ fn check_held(
              clusters first",
             listed(outside.iter().map(String::as_str))
         );
-        findings.forbidden(IN_USE, "spec.tenantAllocation", message);
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "spec.tenantAllocation", message);
+        findings.add(finding.measuring(i128::try_from(outside.len()).unwrap_or(i128::MAX)));
     }
 }
 
@@ -229,146 +244,4 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::check;
-    use crate::fixtures::*;
-    use crate::review::Review;
-
-    fn typed(spec: Value) -> butler_api::NetworkPool {
-        serde_json::from_value(pool(json!({"spec": spec}))).expect("pool")
-    }
-
-    #[test]
-    fn each_way_to_be_wrong() {
-        let ranges = |ranges: Value| json!({"tenantAllocation": {"ranges": ranges}});
-        let table: [(Value, &[&str]); 13] = [
-            (json!({}), &[]),
-            (json!({"cidr": "fd00::/112"}), &[]),
-            (json!({"reserved": [{"cidr": "10.50.0.0/27"}]}), &[]),
-            (
-                ranges(
-                    json!([{"start": "10.50.1.0", "end": "10.50.1.9"}, {"start": "10.50.1.10", "end": "10.50.2.0"}]),
-                ),
-                &[],
-            ),
-            (
-                json!({"cidr": "10.50.0.1/22"}),
-                &["spec.cidr: `10.50.0.1/22` has bits set behind its prefix; write `10.50.0.0/22`"],
-            ),
-            (
-                json!({"cidr": "10.0.0.0/8"}),
-                &[
-                    "spec.cidr: `10.0.0.0/8` hands out more than 1048576 addresses in one piece, which nobody can keep track of; \
-                   use `spec.tenantAllocation.ranges` to hand out less",
-                ],
-            ),
-            (
-                json!({"reserved": [{"cidr": "10.60.0.0/27"}]}),
-                &[
-                    "spec.reserved[0].cidr: `10.60.0.0/27` is not inside of the pool `10.50.0.0/22`; reserve a part of it",
-                ],
-            ),
-            (
-                ranges(json!([{"start": "10.50.9.0", "end": "10.50.9.9"}])),
-                &[
-                    "spec.tenantAllocation.ranges[0]: `10.50.9.0-10.50.9.9` is not inside of the pool `10.50.0.0/22`; hand out a \
-                   part of it",
-                ],
-            ),
-            (
-                ranges(json!([{"start": "10.50.1.9", "end": "10.50.1.0"}])),
-                &[
-                    "spec.tenantAllocation.ranges[0]: the range starts at `10.50.1.9`, which is after its end `10.50.1.0`; swap \
-                   the two",
-                ],
-            ),
-            (
-                ranges(
-                    json!([{"start": "10.50.1.0", "end": "10.50.1.9"}, {"start": "10.50.1.9", "end": "10.50.1.20"}]),
-                ),
-                &[
-                    "spec.tenantAllocation.ranges[1]: `10.50.1.9-10.50.1.20` does not come after `10.50.1.0-10.50.1.9`; list \
-                   ranges in ascending order, each address once",
-                ],
-            ),
-            (
-                json!({"reserved": [{"cidr": "10.50.1.0/28"}], "tenantAllocation": {"start": "10.50.1.8", "end": "10.50.1.30"}}),
-                &[
-                    "spec.tenantAllocation: the reserved part `10.50.1.0/28` lies half in `10.50.1.8-10.50.1.30`; move one of the \
-                   two",
-                ],
-            ),
-            (
-                json!({"tenantAllocation": {"start": "10.50.1.8"}}),
-                &[
-                    "spec.tenantAllocation: `` is not an IP address; write one such as `10.40.1.10` or `fd00::10`",
-                ],
-            ),
-            (
-                json!({"tenantAllocation": {"start": "10.50.1.8", "ranges": [{"start": "10.50.1.0", "end": "10.50.1.9"}]}}),
-                &[
-                    "spec.tenantAllocation.start: is not read beside `spec.tenantAllocation.ranges`; remove `start` and `end`",
-                ],
-            ),
-        ];
-        for (spec, expected) in table {
-            assert_eq!(on_create(check, &typed(spec.clone()), &facts()), expected, "{spec}");
-        }
-    }
-
-    #[test]
-    fn pools_are_apart() {
-        let facts =
-            facts_with(&[pool(json!({"metadata": {"name": "other"}, "spec": {"cidr": "10.50.2.0/24"}}))]);
-        assert_eq!(
-            on_create(check, &typed(json!({})), &facts),
-            [
-                "spec.cidr: `10.50.0.0/22` overlaps `10.50.2.0/24` of the NetworkPool `other`; two clusters could get one address"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_pool_grows_and_keeps_what_is_held() {
-        let held = json!({
-            "kind": "IPAllocation", "metadata": {"name": "orders-lb", "namespace": "butler-system"},
-            "spec": {"poolRef": {"name": "vlan50"}, "type": "loadbalancer",
-                     "tenantClusterRef": {"name": "orders", "namespace": "payments"}},
-            "status": {"phase": "Allocated", "startAddress": "10.50.1.8", "endAddress": "10.50.1.11"}
-        });
-        let facts = facts_with(&[pool(json!({})), held]);
-        let old = typed(json!({}));
-        assert_eq!(on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/21"})), &facts), [""; 0]);
-        assert_eq!(
-            on_update(check, &old, &typed(json!({"cidr": "10.50.0.0/23"})), &facts),
-            ["spec.cidr: `10.50.0.0/23` leaves out addresses of `10.50.0.0/22`; a pool can only grow"]
-        );
-        assert_eq!(
-            on_update(
-                check,
-                &old,
-                &typed(json!({"tenantAllocation": {"start": "10.50.2.0", "end": "10.50.2.9"}})),
-                &facts
-            ),
-            [
-                "spec.tenantAllocation: addresses of `orders-lb` would no longer be handed out although clusters hold them; leave \
-              them in, or delete those clusters first"
-            ]
-        );
-        let body = review_body("DELETE", "networkpools", &Value::Null, &pool(json!({})), "ana@example.org");
-        let review = Review::parse(body.as_bytes()).expect("review");
-        assert_eq!(
-            crate::judge(&review, &facts).message(),
-            "metadata.name: clusters hold addresses of it (`orders-lb`); delete those clusters first"
-        );
-        let used = provider(json!({"spec": {"network": {"mode": "ipam", "poolRefs": [{"name": "vlan50"}]}}}));
-        assert_eq!(
-            crate::judge(&review, &facts_with(&[used])).message(),
-            "metadata.name: ProviderConfigs allocate from it (`harvester-a`); remove it from their `spec.network.poolRefs` \
-             first"
-        );
-        assert!(crate::judge(&review, &crate::fixtures::facts()).allows());
-    }
-}
+mod tests;

@@ -101,7 +101,7 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
         ProviderKind::Local => {}
     }
     for (path, _) in settings.into_iter().filter(|(_, value)| value.is_empty()) {
-        let message = "is empty; the provider cannot be reached or used without it";
+        let message = "is empty; write it, because the provider cannot be used without it";
         findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{path}"), message));
     }
     if kind != ProviderKind::Local
@@ -234,7 +234,9 @@ mod tests {
             ),
             (
                 json!({"harvester": {"networkName": ""}}),
-                &["spec.harvester.networkName: is empty; the provider cannot be reached or used without it"],
+                &[
+                    "spec.harvester.networkName: is empty; write it, because the provider cannot be used without it",
+                ],
             ),
             (
                 json!({"aws": {"region": "eu-west-1"}}),

@@ -10,6 +10,7 @@
 mod dependencies;
 mod values;
 
+pub(super) use self::dependencies::way_back;
 pub(super) use self::values::compiled;
 use butler_api::butler_config::ChartSources;
 use butler_api::excerpt::excerpt;
@@ -279,7 +280,7 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     }
     let names = listed(dependents.iter().map(|other| name_of(&other.metadata)));
     let message =
-        format!("{names} depend on it; delete them first, or remove it from their `spec.dependsOn`");
+        format!("it is needed by {names}; delete those first, or remove it from their `spec.dependsOn`");
     let finding = Finding::deny(Fault::Forbidden, DEPENDED_ON, "metadata.name", message);
     let keys = dependents.iter().map(|other| {
         FactKey::Addon(NsRef { name: name_of(&other.metadata).to_owned(), namespace: at.namespace.clone() })

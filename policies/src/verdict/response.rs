@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use super::Verdict;
 use crate::defaults::patch::Patch;
@@ -23,10 +23,6 @@ struct Response<'a> {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     status: Option<Status<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch_type: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    patch: Option<Base64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -81,32 +77,39 @@ pub fn answer_verdict(uid: &str, verdict: &Verdict) -> Vec<u8> {
     });
     let audit_annotations = verdict.audit().map(|words| ("findings", words)).into_iter().collect();
     let warnings = verdict.warnings().collect();
-    write(Response {
-        uid,
-        allowed: status.is_none(),
-        status,
-        patch_type: None,
-        patch: None,
-        warnings,
-        audit_annotations,
-    })
+    write(Response { uid, allowed: status.is_none(), status, warnings, audit_annotations })
 }
 
 /// The answer of the mutating stage. It always allows: whether the completed object is acceptable is for the validating
 /// stage to say.
+///
+/// Written by hand around the patch, most of the answer, which goes straight from its bytes to its place.
 pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
-    let bytes = (!patch.is_empty()).then(|| Base64(patch.to_bytes()));
+    let operations = if patch.is_empty() { Vec::new() } else { patch.to_bytes() };
     let filled = patch.paths().join(",");
-    let audit_annotations = (!filled.is_empty()).then_some(("filled-in", filled)).into_iter().collect();
-    write(Response {
-        uid,
-        allowed: true,
-        status: None,
-        patch_type: bytes.as_ref().map(|_| "JSONPatch"),
-        patch: bytes,
-        warnings: Vec::new(),
-        audit_annotations,
-    })
+    let mut answer = Vec::with_capacity(256 + uid.len() + filled.len() + operations.len() * 4 / 3);
+    answer.extend_from_slice(
+        br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"#,
+    );
+    quote(uid, &mut answer);
+    answer.extend_from_slice(br#","allowed":true"#);
+    if !operations.is_empty() {
+        answer.extend_from_slice(br#","patchType":"JSONPatch","patch":""#);
+        base64(&operations, &mut answer);
+        answer.push(b'"');
+    }
+    if !filled.is_empty() {
+        answer.extend_from_slice(br#","auditAnnotations":{"filled-in":"#);
+        quote(&filled, &mut answer);
+        answer.push(b'}');
+    }
+    answer.extend_from_slice(b"}}");
+    answer
+}
+
+fn quote(text: &str, into: &mut Vec<u8>) {
+    // Text always has a form in JSON, and a vector takes whatever is written to it.
+    let _ = serde_json::to_writer(into, text);
 }
 
 /// The answer to what could not be judged, if it has a uid to answer to.
@@ -117,8 +120,6 @@ pub fn answer_error(uid: &str, error: &ReviewError) -> Vec<u8> {
         uid,
         allowed: false,
         status: Some(status),
-        patch_type: None,
-        patch: None,
         warnings: Vec::new(),
         audit_annotations: BTreeMap::new(),
     })
@@ -131,27 +132,24 @@ fn write(response: Response<'_>) -> Vec<u8> {
 }
 
 /// Bytes as base64 text, which is how JSON carries them.
-struct Base64(Vec<u8>);
-
-impl Serialize for Base64 {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&base64(&self.0))
-    }
-}
-
-fn base64(bytes: &[u8]) -> String {
+fn base64(bytes: &[u8], into: &mut Vec<u8>) {
     const ALPHABET: [u8; 64] = *b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0_u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let index = (group >> (18 - 6 * place) & 63) as usize;
-            let letter = ALPHABET.get(index).copied().filter(|_| place <= chunk.len());
-            text.push(char::from(letter.unwrap_or(b'=')));
+    let letter = |six: u8| ALPHABET.get(usize::from(six & 63)).copied().unwrap_or_default();
+    let letters =
+        |[a, b, c]: [u8; 3]| [letter(a >> 2), letter(a << 4 | b >> 4), letter(b << 2 | c >> 6), letter(c)];
+    let (threes, rest) = bytes.as_chunks::<3>();
+    into.extend(threes.iter().flat_map(|three| letters(*three)));
+    match rest {
+        [a, b] => {
+            let [first, second, third, _] = letters([*a, *b, 0]);
+            into.extend([first, second, third, b'=']);
         }
+        [a] => {
+            let [first, second, ..] = letters([*a, 0, 0]);
+            into.extend([first, second, b'=', b'=']);
+        }
+        _ => {}
     }
-    text
 }
 
 #[cfg(test)]
@@ -160,9 +158,18 @@ mod tests {
 
     #[test]
     fn base64_is_padded() {
-        let table = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
+        let table = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("\u{3ff}~\u{7f}", "z79+fw=="),
+        ];
         for (plain, encoded) in table {
-            assert_eq!(base64(plain.as_bytes()), encoded);
+            let mut text = Vec::new();
+            base64(plain.as_bytes(), &mut text);
+            assert_eq!(String::from_utf8(text).unwrap(), encoded);
         }
     }
 }

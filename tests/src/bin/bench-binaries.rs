@@ -1,19 +1,20 @@
 //! Finds or builds programs of the bench and prints where they are: fills the cache before tests, in CI for
 //! example.
 //!
-//! `bench-binaries` prepares all programs, `bench-binaries etcd kubectl` only these.
+//! `bench-binaries` prepares all programs that the bench runs, `bench-binaries etcd cel-oracle` only these.
 
 use std::process::ExitCode;
 
 use butler_bench::binaries::{Binaries, BinariesError, Binary};
 
 fn main() -> ExitCode {
+    let known: Vec<Binary> = Binary::ALL.into_iter().chain(Binary::ON_REQUEST).collect();
     let mut wanted = Vec::new();
     for name in std::env::args().skip(1) {
-        match Binary::ALL.iter().find(|binary| binary.name() == name) {
+        match known.iter().find(|binary| binary.name() == name) {
             Some(binary) => wanted.push(*binary),
             None => {
-                let known = Binary::ALL.map(Binary::name).join(", ");
+                let known = known.iter().map(|binary| binary.name()).collect::<Vec<_>>().join(", ");
                 eprintln!("error: `{name}` is not a program of the bench: use some of {known}");
                 return ExitCode::from(2);
             }

@@ -84,7 +84,8 @@ fn make_one(
     }
     let started = Instant::now();
     let stage = cache.stage(&key, &lock)?;
-    for (name, text) in [("go.mod", recipe.module.go_mod), ("go.sum", recipe.module.go_sum)] {
+    let pinned = [("go.mod", recipe.module.go_mod), ("go.sum", recipe.module.go_sum)];
+    for (name, text) in pinned.iter().chain(recipe.module.sources) {
         let path = stage.module().join(name);
         fs::write(&path, text).map_err(|source| BinariesError::cache("write", &path, source))?;
     }

@@ -6,7 +6,7 @@ use std::{ffi::OsString, path::Path};
 use super::{
     Binary,
     checksum::Sha256,
-    go_module::{CLUSTER_API, ETCD, GoModule, HELM, KUBERNETES},
+    go_module::{CEL_ORACLE, CLUSTER_API, ETCD, GoModule, HELM, KUBERNETES},
 };
 
 /// How one product of the cache is made.
@@ -48,6 +48,7 @@ impl Recipe {
             Binary::Helm => (&HELM, "helm.sh/helm/v4/cmd/helm"),
             Binary::ClusterApi => (&CLUSTER_API, "sigs.k8s.io/cluster-api"),
             Binary::KubeadmBootstrap => (&CLUSTER_API, "sigs.k8s.io/cluster-api/bootstrap/kubeadm"),
+            Binary::CelOracle => (&CEL_ORACLE, "butler.butlerlabs.dev/bench/cel-oracle"),
         };
         let mut linker_flags = "-s -w".to_owned();
         for stamp in stamps(binary, module.version()) {
@@ -78,6 +79,10 @@ impl Recipe {
         hash.field(FORMAT);
         hash.field(self.module.go_mod);
         hash.field(self.module.go_sum);
+        for (name, text) in self.module.sources {
+            hash.field(name);
+            hash.field(text);
+        }
         match &self.product {
             Product::Program { package, linker_flags } => {
                 for argument in build_arguments(Path::new("program"), package, linker_flags) {
@@ -112,7 +117,7 @@ pub(super) fn build_arguments(output: &Path, package: &str, linker_flags: &str) 
 /// charts with a `kubeVersion` refuse.
 fn stamps(binary: Binary, version: &str) -> Vec<String> {
     match binary {
-        Binary::Etcd => Vec::new(),
+        Binary::Etcd | Binary::CelOracle => Vec::new(),
         Binary::KubeApiserver | Binary::KubeControllerManager | Binary::Kubectl => {
             ["k8s.io/component-base/version", "k8s.io/client-go/pkg/version"]
                 .iter()
@@ -167,11 +172,13 @@ mod tests {
         name: "example",
         go_mod: "require example.com/x v1.2.3\n",
         go_sum: "example.com/x v1.2.3 h1:aaaa=\n",
+        sources: &[],
         requirement: "example.com/x",
     };
     static OTHER_SUM: GoModule = GoModule { go_sum: "example.com/x v1.2.3 h1:bbbb=\n", ..PINNED };
     static OTHER_REQUIREMENTS: GoModule =
         GoModule { go_mod: "require example.com/x v1.2.3\nrequire example.com/y v1.0.0\n", ..PINNED };
+    static OTHER_SOURCES: GoModule = GoModule { sources: &[("main.go", "package main\n")], ..PINNED };
 
     fn recipe() -> Recipe {
         let product = Product::Program { package: "example.com/x", linker_flags: "-s -w".to_owned() };
@@ -196,6 +203,7 @@ mod tests {
             Recipe { name: "y", ..recipe() },
             Recipe { module: &OTHER_SUM, ..recipe() },
             Recipe { module: &OTHER_REQUIREMENTS, ..recipe() },
+            Recipe { module: &OTHER_SOURCES, ..recipe() },
             Recipe { product: program("example.com/x/cmd", "-s -w"), ..recipe() },
             Recipe { product: program("example.com/x", "-s -w -X example.com/x.version=1"), ..recipe() },
             Recipe { product: Product::Files { paths: &["config"] }, ..recipe() },
@@ -214,6 +222,13 @@ mod tests {
                 recipe.module.go_mod.lines().any(|line| line.trim().trim_start_matches("tool ") == package);
             assert!(named, "tests/go/{}/go.mod has no tool `{package}`", recipe.module.name);
         }
+    }
+
+    #[test]
+    fn a_program_of_our_own_is_the_package_of_its_go_mod() {
+        let recipe = Recipe::program(Binary::CelOracle);
+        let Product::Program { package, .. } = recipe.product else { panic!("the oracle is a program") };
+        assert_eq!(recipe.module.go_mod.lines().next(), Some(format!("module {package}").as_str()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use butler_policies::facts::Fact;
 use butler_policies::{FactKey, Facts, Review};
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
@@ -21,7 +22,8 @@ const AT_ONCE: usize = 8;
 
 impl<L: Look> Admission<L> {
     /// `first` was judged on `facts`. While an answer rests on facts that were not looked up yet, looks them up and
-    /// judges again. Each is looked up once; what cannot be read is unknown, and not knowing denies.
+    /// judges again. Each is looked up once; what cannot be read is unknown, and not knowing denies. What the snapshot
+    /// has stays known all the same: a look that fails is no reason for one more complaint about the user's object.
     pub(super) async fn confirm<T>(
         &self,
         review: &Review<'_>,
@@ -50,7 +52,9 @@ impl<L: Look> Admission<L> {
                 });
                 let mut found = stream::iter(lookups).buffer_unordered(AT_ONCE);
                 while let Some((key, fact)) = found.next().await {
-                    facts.learn(key.clone(), fact);
+                    if !matches!(fact, Fact::Unreadable) || !facts.knows(&key) {
+                        facts.learn(key.clone(), fact);
+                    }
                     known.insert(key);
                 }
                 answer = again(review, &facts);

@@ -161,13 +161,29 @@ async fn what_cannot_be_read_is_denied_with_that_reason() {
 }
 
 #[tokio::test]
+async fn a_look_that_fails_adds_nothing_to_a_denial_that_stands() {
+    let object = cluster("v1.99.0");
+    let unreadable = platform().into_keys().map(|key| (key, Fact::Unreadable)).collect();
+    let script = Arc::new(Script { answers: unreadable, ..Script::default() });
+    let answer = ask(snapshot(platform()), &script, VALIDATE, &body(&object)).await;
+    assert!(!script.asked().is_empty());
+    assert_eq!(
+        answer["status"]["message"],
+        "spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`"
+    );
+}
+
+#[tokio::test]
 async fn a_kind_that_was_lost_is_looked_up_object_by_object() {
     let mut facts = snapshot(platform());
-    facts.learn(team_key(), Fact::Absent);
     facts.lose(FactKind::Team);
     let script = Arc::new(Script { answers: platform(), ..Script::default() });
-    let answer = ask(facts, &script, VALIDATE, &body(&cluster("v1.31.4"))).await;
+    let answer = ask(facts.clone(), &script, VALIDATE, &body(&cluster("v1.31.4"))).await;
     assert_eq!(answer["allowed"], true, "{answer}");
+    // What is remembered may be long past: without a look it says nothing.
+    let silent = Arc::new(Script { answers: [(team_key(), Fact::Unreadable)].into(), ..Script::default() });
+    let answer = ask(facts, &silent, VALIDATE, &body(&cluster("v1.31.4"))).await;
+    assert_eq!(answer["allowed"], false, "{answer}");
 }
 
 #[tokio::test]

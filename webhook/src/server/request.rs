@@ -59,7 +59,7 @@ async fn review<G: Gate>(shared: &Shared<G>, request: Request<Incoming>) -> Resu
     let too_slow = Refusal::BodyTooSlow { limit: limits.body };
     let body = timeout_at(now + limits.body, reading).await.map_err(|_| too_slow)??;
 
-    // The gate holds no lock and changes no state of ours across a panic, and its own is what it makes of it.
+    // A panic can leave nothing of ours half-changed: the gate is given nothing of ours but the body.
     let judging = AssertUnwindSafe(async { shared.gate.review(endpoint, body).await }).catch_unwind();
     match timeout_at(now + limits.request, judging).await {
         Ok(Ok(Reply::Answer(answer))) => Ok(answer),

@@ -1,6 +1,8 @@
 //! The manifests that install the webhook: accepted by the API server as they are, agreeing with each other, and
 //! granting what is needed and no more.
 
+use std::process::Command;
+
 use butler_bench::{ControlPlane, Options};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
@@ -10,10 +12,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::harness::{ACCOUNT, GROUPS};
 use crate::objects::{documents, install_definitions, read, repository};
-
-/// The user that the ServiceAccount of the manifests is.
-const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-webhook";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_command_installs_everything_and_a_second_changes_nothing() {
@@ -61,8 +61,7 @@ async fn samples_of_administrators_make_administrators(plane: &ControlPlane) {
 }
 
 async fn the_account_may_do_what_it_needs_and_no_more(plane: &ControlPlane) {
-    let groups = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
-    let account = plane.user(ACCOUNT, &groups).unwrap();
+    let account = plane.user(ACCOUNT, &GROUPS).unwrap();
     let system = "--namespace=butler-system";
     let cases: &[(&str, &[&str])] = &[
         ("yes", &["watch", "tenantclusters.butler.butlerlabs.dev", "-A"]),
@@ -140,6 +139,19 @@ fn the_manifests_agree_with_each_other() {
         assert!(service_ports.iter().any(|port| port.name.as_deref() == Some(&endpoint.port)));
         assert_eq!((&*endpoint.path, &*endpoint.interval), ("/metrics", "30s"));
     }
+}
+
+#[test]
+fn the_program_takes_the_arguments_of_the_deployment() {
+    let deployment: Deployment = one("manifests/webhook/deployment.yaml", "Deployment");
+    let pod = deployment.spec.unwrap().template.spec.unwrap();
+    let arguments = pod.containers[0].args.clone().unwrap();
+    let program = || Command::new(env!("CARGO_BIN_EXE_butler-webhook"));
+    let output = program().args(&arguments).arg("--kubeconfig=/no/such/file").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("cannot read the kubeconfig `/no/such/file`"), "{said}");
+    let misspelt = program().args(&arguments).arg("--no-such-option").output().unwrap();
+    assert_eq!((output.status.code(), misspelt.status.code()), (Some(1), Some(2)));
 }
 
 /// As far as ours uses it. The kind is the Prometheus operator's, and so no API server here knows it.

@@ -2,6 +2,7 @@
 //! clean up works.
 
 use butler_bench::{ControlPlane, Options};
+use butler_policies::review::Kind;
 use butler_webhook::endpoint::{ENDPOINTS, Stage};
 use butler_webhook::registration::{self, Target};
 use kube::ResourceExt;
@@ -80,7 +81,11 @@ async fn subjects(plane: &ControlPlane, namespace: &str, prefix: &str) -> Vec<Su
     let mut subjects = Vec::new();
     for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.stage == Stage::Validating) {
         let kind = endpoint.kind.as_str();
-        for mut sent in documents(&format!("tests/corpus/valid/{}.yaml", file_name(kind))) {
+        let mut all = documents(&format!("tests/corpus/valid/{}.yaml", file_name(kind)));
+        if endpoint.kind == Kind::TenantAddon {
+            all.push(large_addon());
+        }
+        for mut sent in all {
             sent.metadata.name = Some(format!("{prefix}-{}", sent.name_any()));
             sent.metadata.namespace = None;
             let api = objects_of(&client, kind, namespace);
@@ -90,6 +95,19 @@ async fn subjects(plane: &ControlPlane, namespace: &str, prefix: &str) -> Vec<Su
         }
     }
     subjects
+}
+
+/// Almost as large as etcd takes, in many small pieces: what a condition may cost is bounded, and one that costs too much
+/// has failed.
+fn large_addon() -> DynamicObject {
+    let values: serde_json::Map<_, _> =
+        (0..40_000).map(|number| (format!("key-{number}"), json!(number))).collect();
+    let notes: serde_json::Map<_, _> =
+        (0..5_000).map(|number| (format!("example.com/note-{number}"), json!("0123456789"))).collect();
+    let addon = json!({ "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon",
+        "metadata": { "name": "large", "annotations": notes },
+        "spec": { "clusterRef": { "name": "ledger" }, "addon": "prometheus", "values": values } });
+    serde_json::from_value(addon).unwrap()
 }
 
 /// `TenantCluster` as `tenant-cluster`.

@@ -49,7 +49,7 @@ fn an_empty_cluster_is_completed() {
                 },
                 "kubernetesVersion": "v1.31.4",
                 "networking": {"podCIDR": "10.244.0.0/16", "serviceCIDR": "10.96.0.0/12"},
-                "controlPlane": {"serviceType": "LoadBalancer"}
+                "controlPlane": {"replicas": 1, "serviceType": "LoadBalancer"}
             }},
             {"op": "add", "path": "/metadata/annotations", "value": {
                 "butler.butlerlabs.dev/creator-email": "ana@example.org",
@@ -59,7 +59,7 @@ fn an_empty_cluster_is_completed() {
                     spec.workers.machineTemplate.os.version,spec.kubernetesVersion,spec.workers.replicas,\
                     spec.workers.machineTemplate.cpu,spec.workers.machineTemplate.memory,\
                     spec.workers.machineTemplate.diskSize,spec.networking.podCIDR,spec.networking.serviceCIDR,\
-                    spec.controlPlane.serviceType"
+                    spec.controlPlane.replicas,spec.controlPlane.serviceType"
             }}
         ])
     );
@@ -101,7 +101,10 @@ fn a_default_that_cannot_be_used_is_passed_over() {
 
 #[test]
 fn on_an_update_a_field_that_is_left_out_keeps_its_old_value() {
-    let old = cluster_json(json!({"spec": {"kubernetesVersion": "v1.30.2", "workers": {"replicas": 7}}}));
+    let old = cluster_json(json!({"spec": {
+        "kubernetesVersion": "v1.30.2", "workers": {"replicas": 7},
+        "controlPlane": {"replicas": 3}, "networking": {"podCIDR": "10.64.0.0/16"}
+    }}));
     let new = cluster_json(
         json!({"spec": {"kubernetesVersion": null, "workers": {"replicas": null, "machineTemplate": null}}}),
     );
@@ -110,6 +113,8 @@ fn on_an_update_a_field_that_is_left_out_keeps_its_old_value() {
     assert_eq!(written(&patch, "spec.workers.replicas"), 7);
     assert_eq!(written(&patch, "spec.workers.machineTemplate.memory"), "16Gi");
     assert_eq!(written(&patch, "spec.workers.machineTemplate.os.type"), "talos");
+    assert_eq!(written(&patch, "spec.controlPlane.replicas"), 3);
+    assert_eq!(written(&patch, "spec.networking.podCIDR"), "10.64.0.0/16");
 }
 
 #[test]
@@ -164,4 +169,17 @@ fn a_change_of_finalizers_alone_fills_nothing() {
     let old = bare(json!({}));
     let new = bare(json!({"metadata": {"finalizers": ["butler.butlerlabs.dev/tenantcluster"]}}));
     assert_eq!(patch("UPDATE", new, old, &facts()), json!([]));
+}
+
+#[test]
+fn what_a_policy_once_gave_stays_when_the_provider_is_gone() {
+    let image = json!({"harvester": {"imageName": "default/approved"}});
+    let old = cluster_json(json!({"spec": {"infrastructureOverride": image}}));
+    let new = cluster_json(json!({"spec": {"timeServers": ["ntp.example.org"]}}));
+    let mut facts = facts();
+    let provider =
+        butler_api::reference::NsRef { name: "harvester-a".into(), namespace: "butler-system".into() };
+    facts.learn(FactKey::Provider(provider), crate::facts::Fact::Absent);
+    let patch = patch("UPDATE", new, old, &facts);
+    assert_eq!(written(&patch, "spec.infrastructureOverride"), image);
 }

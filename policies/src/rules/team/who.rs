@@ -2,7 +2,7 @@
 
 use butler_api::Team;
 use butler_api::butler_config::TeamLimits;
-use butler_api::team::ResourceLimits;
+use butler_api::team::{ResourceLimits, TeamAccess};
 
 use super::super::Case;
 use super::super::environment::is_team_administrator;
@@ -47,9 +47,10 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     }
     if let Some(old) = old {
         let access = |spec: &butler_api::TeamSpec| {
-            let environments = spec.environments.iter().map(|it| (it.name.clone(), it.access.clone()));
+            let environments =
+                spec.environments.iter().map(|it| (it.name.clone(), with_roles(it.access.clone())));
             (
-                spec.access.clone(),
+                with_roles(spec.access.clone()),
                 environments.filter(|(_, access)| *access != Default::default()).collect::<Vec<_>>(),
             )
         };
@@ -99,4 +100,11 @@ fn deny(
 ) {
     let finding = Finding::deny(Fault::Forbidden, reason, path, message);
     findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+}
+
+/// Everybody with the role in effect: writing down the one that is meant when none is written changes nothing.
+fn with_roles(mut access: TeamAccess) -> TeamAccess {
+    access.users.iter_mut().for_each(|user| user.role = Some(user.role()));
+    access.groups.iter_mut().for_each(|group| group.role = Some(group.role()));
+    access
 }

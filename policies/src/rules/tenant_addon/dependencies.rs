@@ -26,6 +26,10 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
         .filter(|sibling| sibling.metadata.name != own.metadata.name)
         .collect();
     let sibling = |name: &str| siblings.iter().copied().find(|sibling| name_of(&sibling.metadata) == name);
+    let waits_for = |name: &str| -> Vec<&str> {
+        let sibling = sibling(name).into_iter();
+        sibling.flat_map(|addon| &addon.spec.depends_on).map(|next| next.name.as_str()).collect()
+    };
     for (place, dependency) in own.spec.depends_on.iter().enumerate() {
         let path = format!("spec.dependsOn[{place}].name");
         let name = dependency.name.as_str();
@@ -41,7 +45,7 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
             );
             findings
                 .add(Finding::deny(Fault::NotFound, DEPENDENCY_NOT_FOUND, path, message).resting_on(key()));
-        } else if let Some(chain) = way_back(name, name_of(&own.metadata), sibling) {
+        } else if let Some(chain) = way_back(name, name_of(&own.metadata), waits_for) {
             let message =
                 format!("`{}` waits for this addon already ({chain}); remove one of the two", excerpt(name));
             findings.add(Finding::deny(Fault::Invalid, CYCLE, path, message).resting_on(key()));
@@ -50,22 +54,22 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
 }
 
 /// How `from` comes to wait for `goal`, if it does. Each addon is visited once, so a cycle among others ends.
-fn way_back<'a>(
+pub(in crate::rules) fn way_back<'a>(
     from: &'a str,
     goal: &str,
-    sibling: impl Fn(&str) -> Option<&'a TenantAddon>,
+    waits_for: impl Fn(&str) -> Vec<&'a str>,
 ) -> Option<String> {
     let mut visited = vec![from];
     let mut open = vec![(from, format!("`{}`", excerpt(from)))];
     while let Some((name, chain)) = open.pop() {
-        for next in sibling(name).into_iter().flat_map(|addon| &addon.spec.depends_on) {
-            let chain = format!("{chain} waits for `{}`", excerpt(&next.name));
-            if next.name == goal {
+        for next in waits_for(name) {
+            let chain = format!("{chain} waits for `{}`", excerpt(next));
+            if next == goal {
                 return Some(chain);
             }
-            if !visited.contains(&next.name.as_str()) {
-                visited.push(&next.name);
-                open.push((&next.name, chain));
+            if !visited.contains(&next) {
+                visited.push(next);
+                open.push((next, chain));
             }
         }
     }

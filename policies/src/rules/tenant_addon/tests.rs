@@ -220,7 +220,7 @@ fn an_addon_that_others_depend_on_stays() {
     let verdict = crate::judge(&review, &facts_with(std::slice::from_ref(&dependent)));
     assert_eq!(
         verdict.message(),
-        "metadata.name: `queue` depend on it; delete them first, or remove it from their `spec.dependsOn`"
+        "metadata.name: it is needed by `queue`; delete those first, or remove it from their `spec.dependsOn`"
     );
     assert!(crate::judge(&review, &facts()).allows());
     let leaving = cluster_json(json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}));

@@ -66,6 +66,17 @@ fn excerpt_line(text: &str) -> String {
     if text.chars().nth(LONGEST).is_some() { format!("{line}…") } else { line }
 }
 
+/// Why a schema cannot be compiled, for people who do not know the library.
+fn why_not(error: &jsonschema::ValidationError<'_>) -> String {
+    if let jsonschema::error::ValidationErrorKind::Referencing(_) = error.kind() {
+        return "it refers to another place, and nothing is fetched; put what it needs under `$defs`"
+            .to_owned();
+    }
+    let path = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+    let at = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
+    format!("{at}{}; write it by JSON Schema 2020-12", excerpt_line(&error.to_string()))
+}
+
 /// The compiled schema, or why it cannot be compiled.
 pub(in crate::rules) fn compiled(schema: &HelmValues) -> Result<Arc<Validator>, String> {
     static STORE: Mutex<Option<HashMap<String, Arc<Validator>>>> = Mutex::new(None);
@@ -81,7 +92,7 @@ pub(in crate::rules) fn compiled(schema: &HelmValues) -> Result<Arc<Validator>, 
     let validator = jsonschema::options()
         .with_draft(Draft::Draft202012)
         .build(&Value::Object(schema.0.clone()))
-        .map_err(|error| excerpt_line(&error.to_string()))?;
+        .map_err(|error| why_not(&error))?;
     if store.len() >= MOST_SCHEMAS {
         store.clear();
     }

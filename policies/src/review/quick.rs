@@ -1,0 +1,112 @@
+//! The quick way into a review: one walk over the body, which reads only what is looked at.
+//!
+//! It takes what the API server sends. Whatever is unusual about a body, and whatever is wrong with it, is left to
+//! [`super::envelope`], which says what.
+
+use std::borrow::Cow;
+
+use super::envelope::{Operation, Request, Resource, UserInfo};
+use super::scan::{Scan, plain};
+use super::spans::Object;
+
+/// The request of a review, or nothing if it has to be read more carefully.
+pub(super) fn request(text: &str) -> Option<Request<'_>> {
+    let mut scan = Scan::new(text);
+    let (mut version, mut kind, mut request) = (None, None, None);
+    scan.object(|scan, name| match name {
+        "apiVersion" => once(&mut version, scan.text()?),
+        "kind" => once(&mut kind, scan.text()?),
+        "request" => once(&mut request, walk(scan)?),
+        _ => scan.value().map(drop),
+    })?;
+    scan.end()?;
+    request.filter(|_| (version, kind) == (Some("admission.k8s.io/v1"), Some("AdmissionReview")))
+}
+
+fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
+    let (mut uid, mut resource, mut sub_resource, mut operation) = (None, None, None, None);
+    let (mut namespace, mut name, mut user_info, mut dry_run) = (None, None, None, None);
+    let (mut object, mut old_object) = (None, None);
+    scan.object(|scan, field| match field {
+        "uid" => once(&mut uid, scan.text()?),
+        "resource" => once(&mut resource, walk_resource(scan)?),
+        "subResource" => once(&mut sub_resource, scan.text()?),
+        "operation" => once(&mut operation, operation_of(scan.text()?)?),
+        "namespace" => once(&mut namespace, scan.text()?),
+        "name" => once(&mut name, scan.text()?),
+        "userInfo" => once(&mut user_info, walk_user(scan)?),
+        "object" => once(&mut object, Object::walk(scan)?),
+        "oldObject" => once(&mut old_object, Object::walk(scan)?),
+        "dryRun" => once(&mut dry_run, bool_of(scan.value()?)?),
+        _ => scan.value().map(drop),
+    })?;
+    Some(Request {
+        uid: Cow::Borrowed(uid?),
+        resource: resource?,
+        sub_resource: sub_resource.map(Cow::Borrowed),
+        operation: operation?,
+        namespace: Cow::Borrowed(namespace.unwrap_or_default()),
+        name: Cow::Borrowed(name.unwrap_or_default()),
+        user_info: user_info.unwrap_or_default(),
+        object: object.flatten(),
+        old_object: old_object.flatten(),
+        dry_run,
+    })
+}
+
+fn walk_resource<'a>(scan: &mut Scan<'a>) -> Option<Resource<'a>> {
+    let (mut group, mut version, mut resource) = (None, None, None);
+    scan.object(|scan, name| match name {
+        "group" => once(&mut group, scan.text()?),
+        "version" => once(&mut version, scan.text()?),
+        "resource" => once(&mut resource, scan.text()?),
+        _ => scan.value().map(drop),
+    })?;
+    let borrowed = |text: Option<&'a str>| Cow::Borrowed(text.unwrap_or_default());
+    Some(Resource { group: borrowed(group), version: borrowed(version), resource: borrowed(resource) })
+}
+
+fn walk_user<'a>(scan: &mut Scan<'a>) -> Option<UserInfo<'a>> {
+    let (mut username, mut groups) = (None, None);
+    scan.object(|scan, name| match name {
+        "username" => once(&mut username, scan.text()?),
+        "groups" => {
+            let mut all = Vec::new();
+            scan.list(|scan| {
+                all.push(Cow::Borrowed(scan.text()?));
+                Some(())
+            })?;
+            once(&mut groups, all)
+        }
+        _ => scan.value().map(drop),
+    })?;
+    Some(UserInfo {
+        username: Cow::Borrowed(username.unwrap_or_default()),
+        groups: groups.unwrap_or_default(),
+    })
+}
+
+/// A field that comes twice is for the slower way to judge.
+fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
+}
+
+fn operation_of(text: &str) -> Option<Operation> {
+    let all = [Operation::Create, Operation::Update, Operation::Delete, Operation::Connect];
+    all.into_iter().find(|operation| operation.as_str() == text)
+}
+
+fn bool_of(text: &str) -> Option<bool> {
+    match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    }
+}
+
+impl<'a> Scan<'a> {
+    /// Walks past a string that can be taken as it is.
+    fn text(&mut self) -> Option<&'a str> {
+        plain(self.string()?)
+    }
+}

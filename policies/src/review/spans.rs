@@ -1,0 +1,161 @@
+//! An object of a request, not read yet: where its parts are.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use super::scan::{Scan, plain};
+
+/// An object as it was sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object<'a> {
+    pub(super) text: &'a str,
+    /// Nothing if it is none that could be walked through.
+    pub(super) spans: Option<Spans<'a>>,
+}
+
+/// The parts of an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spans<'a> {
+    pub(super) metadata: Metadata<'a>,
+    pub(super) spec: Option<&'a str>,
+    pub(super) status: Option<&'a str>,
+}
+
+/// The parts of the metadata that anybody looks at. The list of field managers, often half of an object, is passed.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Metadata<'a> {
+    pub(super) name: Option<&'a str>,
+    generate_name: Option<&'a str>,
+    namespace: Option<&'a str>,
+    uid: Option<&'a str>,
+    resource_version: Option<&'a str>,
+    generation: Option<&'a str>,
+    labels: Option<&'a str>,
+    annotations: Option<&'a str>,
+    finalizers: Option<&'a str>,
+    creation_timestamp: Option<&'a str>,
+    deletion_timestamp: Option<&'a str>,
+}
+
+impl<'a> Object<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        let mut scan = Scan::new(text);
+        Self { text, spans: Spans::walk(&mut scan).filter(|_| scan.end().is_some()) }
+    }
+
+    /// Walks past an object, or past `null`.
+    pub(super) fn walk(scan: &mut Scan<'a>) -> Option<Option<Self>> {
+        if scan.is_null()? {
+            scan.value()?;
+            return Some(None);
+        }
+        let start = scan.place()?;
+        let spans = Spans::walk(scan)?;
+        Some(Some(Self { text: scan.since(start)?, spans: Some(spans) }))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        <&'a RawValue>::deserialize(deserializer).map(|raw| Self::of(raw.get()))
+    }
+}
+
+impl<'a> Spans<'a> {
+    fn walk(scan: &mut Scan<'a>) -> Option<Self> {
+        let mut spans = Self::default();
+        let mut metadata = None;
+        scan.object(|scan, name| match name {
+            "metadata" if metadata.is_none() => {
+                metadata = Some(Metadata::walk(scan)?);
+                Some(())
+            }
+            "metadata" => None,
+            "spec" => note(&mut spans.spec, scan),
+            "status" => note(&mut spans.status, scan),
+            _ => scan.value().map(drop),
+        })?;
+        Some(Self { metadata: metadata.unwrap_or_default(), ..spans })
+    }
+}
+
+impl<'a> Metadata<'a> {
+    fn walk(scan: &mut Scan<'a>) -> Option<Self> {
+        let mut all = Self::default();
+        scan.object(|scan, name| {
+            let place = match name {
+                "name" => &mut all.name,
+                "generateName" => &mut all.generate_name,
+                "namespace" => &mut all.namespace,
+                "uid" => &mut all.uid,
+                "resourceVersion" => &mut all.resource_version,
+                "generation" => &mut all.generation,
+                "labels" => &mut all.labels,
+                "annotations" => &mut all.annotations,
+                "finalizers" => &mut all.finalizers,
+                "creationTimestamp" => &mut all.creation_timestamp,
+                "deletionTimestamp" => &mut all.deletion_timestamp,
+                _ => return scan.value().map(drop),
+            };
+            note(place, scan)
+        })?;
+        Some(all)
+    }
+
+    /// Reads them, unless one of them is not what it should be.
+    pub(super) fn read(&self) -> Option<ObjectMeta> {
+        Some(ObjectMeta {
+            name: text(self.name)?,
+            generate_name: text(self.generate_name)?,
+            namespace: text(self.namespace)?,
+            uid: text(self.uid)?,
+            resource_version: text(self.resource_version)?,
+            generation: value(self.generation)?,
+            labels: map(self.labels)?,
+            annotations: map(self.annotations)?,
+            finalizers: value(self.finalizers)?,
+            creation_timestamp: value(self.creation_timestamp)?,
+            deletion_timestamp: value(self.deletion_timestamp)?,
+            ..ObjectMeta::default()
+        })
+    }
+}
+
+/// Notes where a field is. One that comes twice is for the slower way to judge.
+fn note<'a>(place: &mut Option<&'a str>, scan: &mut Scan<'a>) -> Option<()> {
+    let first = place.replace(scan.value()?);
+    first.is_none().then_some(())
+}
+
+fn value<T: DeserializeOwned>(span: Option<&str>) -> Option<Option<T>> {
+    span.map_or(Some(None), |span| serde_json::from_str(span).ok())
+}
+
+/// A string, or nothing.
+pub(super) fn text(span: Option<&str>) -> Option<Option<String>> {
+    match span {
+        Some(span) if span.starts_with('"') => string(span).map(Some),
+        span => value(span),
+    }
+}
+
+fn string(span: &str) -> Option<String> {
+    match plain(span) {
+        Some(plain) => Some(plain.to_owned()),
+        None => serde_json::from_str(span).ok(),
+    }
+}
+
+fn map(span: Option<&str>) -> Option<Option<BTreeMap<String, String>>> {
+    let Some(span) = span.filter(|span| *span != "null") else { return Some(None) };
+    let mut map = BTreeMap::new();
+    Scan::new(span).object(|scan, name| {
+        map.insert(name.to_owned(), string(scan.string()?)?);
+        Some(())
+    })?;
+    Some(Some(map))
+}

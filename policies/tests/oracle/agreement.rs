@@ -1,0 +1,156 @@
+//! How far two implementations agree, counted per topic and shown where they do not.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::{
+    answer::Answer,
+    corpus::{self, Case, Inputs},
+    generate, oracle, records,
+};
+
+/// What two answers to one question have in common.
+#[derive(Debug, Default, Clone, Copy)]
+struct Agreement {
+    cases: usize,
+    /// Both have a value, or neither has.
+    errorness: usize,
+    /// Both were refused before they could run, or neither was.
+    refusal: usize,
+    /// Equal values of the same type, or two errors.
+    value: usize,
+    /// Cases whose cost Kubernetes itself finds the same each time.
+    costs: usize,
+    cost: usize,
+}
+
+impl Agreement {
+    fn add(&mut self, theirs: &Answer, ours: &Answer) -> Vec<&'static str> {
+        let mut different = Vec::new();
+        let mut count = |name, counter: &mut usize, same: bool| {
+            *counter += usize::from(same);
+            if !same {
+                different.push(name);
+            }
+        };
+        self.cases += 1;
+        let any = theirs.varies("error");
+        count("error", &mut self.errorness, any || theirs.is_error() == ours.is_error());
+        count("refusal", &mut self.refusal, any || theirs.is_refused() == ours.is_refused());
+        // As text, because -0.0 equals 0.0.
+        let text = |answer: &Answer| answer.value.as_ref().map(ToString::to_string);
+        let same_value = theirs.kind == ours.kind && text(theirs) == text(ours);
+        count("value", &mut self.value, any || theirs.varies("value") || same_value);
+        if theirs.cost.is_some() && !theirs.is_refused() {
+            self.costs += 1;
+            count("cost", &mut self.cost, theirs.cost == ours.cost);
+        }
+        different
+    }
+
+    fn sum(self, other: Self) -> Self {
+        Self {
+            cases: self.cases + other.cases,
+            errorness: self.errorness + other.errorness,
+            refusal: self.refusal + other.refusal,
+            value: self.value + other.value,
+            costs: self.costs + other.costs,
+            cost: self.cost + other.cost,
+        }
+    }
+}
+
+impl fmt::Display for Agreement {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { cases, errorness, refusal, value, costs, cost } = self;
+        write!(
+            formatter,
+            "cases={cases} value={value} errorness={errorness} refusal={refusal} cost={cost}/{costs}"
+        )
+    }
+}
+
+/// Prints each difference, up to `shown` of a topic.
+fn compare(topic: &str, theirs: &[Answer], ours: &[Answer], shown: usize) -> Agreement {
+    let mut agreement = Agreement::default();
+    let mut differences = 0;
+    for (theirs, ours) in theirs.iter().zip(ours) {
+        let different = agreement.add(theirs, ours);
+        if !different.is_empty() {
+            differences += 1;
+            if differences <= shown {
+                println!("{topic}: {} differs: {}", different.join(", "), theirs.id);
+                println!("  Kubernetes: {}", brief(theirs));
+                println!("  ours:       {}", brief(ours));
+            }
+        }
+    }
+    agreement
+}
+
+fn brief(answer: &Answer) -> String {
+    let answer = Answer { id: String::new(), ..answer.clone().recorded() };
+    serde_json::to_string(&answer).unwrap().replacen(r#""id":"","#, "", 1)
+}
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).map_or(usual, |text| text.parse().unwrap())
+}
+
+fn report(agreements: &BTreeMap<String, Agreement>) {
+    for (topic, agreement) in agreements {
+        println!("{topic:<14} {agreement}");
+    }
+    println!("{:<14} {}", "all", agreements.values().copied().fold(Agreement::default(), Agreement::sum));
+}
+
+#[test]
+#[ignore = "compares the program in CEL_PROGRAM with the records: see README.md"]
+fn program() {
+    let (inputs, shown) = (Inputs::read(), number("CEL_SHOW", 5) as usize);
+    let wanted = std::env::var("CEL_TOPIC").ok();
+    let mut agreements = BTreeMap::new();
+    for (topic, cases) in corpus::topics() {
+        if wanted.as_ref().is_none_or(|wanted| *wanted == topic) {
+            let ours = oracle::ask(oracle::command("CEL_PROGRAM"), &inputs, &cases);
+            agreements.insert(topic.clone(), compare(&topic, &records::read(&topic), &ours, shown));
+        }
+    }
+    report(&agreements);
+}
+
+#[test]
+#[ignore = "compares the program in CEL_PROGRAM with the oracle on generated expressions: see README.md"]
+fn generated() {
+    let (inputs, shown) = (Inputs::read(), number("CEL_SHOW", 20) as usize);
+    let (seed, count) = (number("CEL_SEED", 1_000_000), number("CEL_COUNT", 100_000) as usize);
+    let cases: Vec<Case> = generate::expressions(seed).take(count).map(Case::new).collect();
+    let theirs = oracle::ask(oracle::command("CEL_ORACLE"), &inputs, &cases);
+    let ours = oracle::ask(oracle::command("CEL_PROGRAM"), &inputs, &cases);
+    let refused = theirs.iter().filter(|answer| answer.is_refused()).count();
+    let failed = theirs.iter().filter(|answer| answer.is_error()).count() - refused;
+    println!("{} expressions: {refused} refused, {failed} failed to evaluate", cases.len());
+    report(&BTreeMap::from([("generated".to_owned(), compare("generated", &theirs, &ours, shown))]));
+}
+
+#[test]
+fn a_difference_is_found_and_named() {
+    let answer = |text| serde_json::from_str::<Answer>(text).unwrap();
+    let one = r#"{"id":"a","type":"int","value":1,"cost":3}"#;
+    for (other, different) in [
+        (one, vec![]),
+        (r#"{"id":"a","type":"int","value":2,"cost":3}"#, vec!["value"]),
+        (r#"{"id":"a","type":"uint","value":1,"cost":3}"#, vec!["value"]),
+        (r#"{"id":"a","type":"double","value":1.0,"cost":3}"#, vec!["value"]),
+        (r#"{"id":"a","type":"int","value":1,"cost":4}"#, vec!["cost"]),
+        (r#"{"id":"a","type":"int","value":1}"#, vec!["cost"]),
+        (r#"{"id":"a","stage":"evaluate","error":"x","cost":3}"#, vec!["error", "value"]),
+        (r#"{"id":"a","stage":"check","error":"x"}"#, vec!["error", "refusal", "value", "cost"]),
+    ] {
+        let mut agreement = Agreement::default();
+        assert_eq!(agreement.add(&answer(one), &answer(other)), different, "{other}");
+    }
+    let varies = answer(r#"{"id":"a","type":"bool","value":true,"varies":["cost"]}"#);
+    let mut agreement = Agreement::default();
+    assert!(agreement.add(&varies, &answer(r#"{"id":"a","type":"bool","value":true,"cost":9}"#)).is_empty());
+    assert_eq!((agreement.cases, agreement.costs), (1, 0));
+}

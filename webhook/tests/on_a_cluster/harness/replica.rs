@@ -1,0 +1,79 @@
+//! One running program.
+
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use butler_bench::guard::{Held, Streams};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// How long a start or a stop may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A replica of the webhook. It ends, at once and without being asked, when it is dropped.
+pub(crate) struct Replica {
+    program: Held,
+    port: u16,
+    metrics_port: u16,
+    log: PathBuf,
+}
+
+impl Replica {
+    pub(super) fn start(arguments: &[String], port: u16, metrics_port: u16, log: PathBuf) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_butler-webhook"));
+        command.args(arguments);
+        command.arg(format!("--listen=127.0.0.1:{port}"));
+        command.arg(format!("--metrics-listen=127.0.0.1:{metrics_port}"));
+        let program = Held::start(&command, Streams::to_log(&log).unwrap()).unwrap();
+        Self { program, port, metrics_port, log }
+    }
+
+    /// Waits until it is ready; not so if it ends before.
+    pub(super) async fn is_ready_at_last(&mut self) -> bool {
+        let started = Instant::now();
+        while self.program.ended().unwrap().is_none() {
+            if self.get("/readyz").await.is_some_and(|(status, _)| status == 200) {
+                return true;
+            }
+            assert!(started.elapsed() < PATIENCE, "the webhook is not ready:\n{}", self.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        false
+    }
+
+    pub(super) fn stop(&mut self) {
+        self.program.stop(PATIENCE);
+    }
+
+    /// Where it serves TLS.
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Everything that it has logged.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// All its metrics, as Prometheus reads them.
+    pub(crate) async fn metrics(&self) -> String {
+        let (status, text) = self.get("/metrics").await.unwrap();
+        assert_eq!(status, 200, "{text}");
+        text
+    }
+
+    /// The status and the body of an answer on the plain port; nothing if nobody answers there.
+    async fn get(&self, path: &str) -> Option<(u16, String)> {
+        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.metrics_port)).await.ok()?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.ok()?;
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.ok()?;
+        let (head, body) = answer.split_once("\r\n\r\n")?;
+        let status = head.split(' ').nth(1)?.parse().ok()?;
+        Some((status, body.to_owned()))
+    }
+}
