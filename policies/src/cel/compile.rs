@@ -334,7 +334,8 @@ impl Compiler<'_> {
             function,
             member,
             call: overload.map(|overload| overload.call),
-            guard: overload.filter(|_| !function.single && !arguments.iter().all(|id| self.is_scalar(*id))),
+            // Always: a type found out from use may be another one than the value's, once `dyn` was between.
+            guard: overload.filter(|_| !function.single),
             rule: Rule::of(function.name, overload.map(|overload| overload.id)),
             arguments: arguments.len(),
             pattern,
@@ -424,21 +425,6 @@ impl Compiler<'_> {
         }
         self.code.optionals.push(parts);
         number(self.code.optionals.len() - 1)
-    }
-
-    /// Whether the type tells for sure what kind of value there will be.
-    fn is_scalar(&self, id: ExprId) -> bool {
-        matches!(
-            self.checked.shape(id),
-            Shape::Bool
-                | Shape::Int
-                | Shape::Uint
-                | Shape::Double
-                | Shape::String
-                | Shape::Bytes
-                | Shape::Duration
-                | Shape::Timestamp
-        )
     }
 
     fn is_type(&self, id: ExprId) -> bool {

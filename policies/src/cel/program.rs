@@ -154,7 +154,7 @@ pub(crate) struct Site {
     pub(crate) member: bool,
     /// The implementation, when types left only one.
     pub(crate) call: Option<Implementation>,
-    /// The overload whose signature values are held against, where types could not tell.
+    /// The overload whose signature values are held against.
     pub(crate) guard: Option<&'static Overload>,
     pub(crate) rule: Rule,
     pub(crate) arguments: usize,

@@ -47,10 +47,12 @@ pub(super) fn validate(ast: &Ast, root: ExprId, checked: &Checked, diagnostics: 
     }
 }
 
+/// The type of a part; nothing for a `?` before what is not known to be an optional.
 fn part(checked: &Checked, id: ExprId, optional: bool) -> Option<TypeId> {
     let of = checked.of.get(id.index()).copied()?;
-    match checked.types.shape(of) {
-        Shape::Optional(inner) if optional => Some(*inner),
+    match (checked.types.shape(of), optional) {
+        (Shape::Optional(inner), true) => Some(*inner),
+        (_, true) => None,
         _ => Some(of),
     }
 }
@@ -63,7 +65,11 @@ fn same(
 ) {
     let mut first = None;
     for (id, of) in parts {
-        let Some(of) = of else { continue };
+        let Some(of) = of else {
+            let message = "expected an optional but found 'dyn'; Kubernetes cannot check this entry";
+            diagnostics.push(Diagnostic::new(ast.span(id), message));
+            return;
+        };
         let wanted = *first.get_or_insert(of);
         if wanted != of {
             let (wanted, given) = (checked.types.name(wanted), checked.types.name(of));
