@@ -2,6 +2,7 @@
 //!
 //! Follow one review by opening the modules in this order.
 
+pub mod cel;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
