@@ -257,3 +257,14 @@ fn values_that_a_schema_makes_too_much_of_are_not_checked_but_refused() {
         ]
     );
 }
+
+#[test]
+fn a_long_name_of_a_value_is_shortened() {
+    let facts = facts_with(&[definition(json!({"spec": {"valuesSchema": {"additionalProperties": false}}}))]);
+    let deep = definition(json!({"spec": {"valuesSchema": {"additionalProperties": {"type": "object"}}}}));
+    let values = json!({"values": {("a".repeat(100_000)): 1}});
+    for facts in [facts, facts_with(&[deep])] {
+        let lines = found(values.clone(), &facts);
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.len() < 1000), "{lines:?}");
+    }
+}

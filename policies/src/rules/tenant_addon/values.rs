@@ -51,7 +51,7 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, definition: &AddonDefinition, 
         return;
     }
     for error in compiled.validator.iter_errors(&values).take(MOST_ERRORS) {
-        let path = error.instance_path().as_str().replace('/', ".");
+        let path = excerpt_line(&error.instance_path().as_str().replace('/', "."));
         let message = excerpt_line(&error.to_string());
         findings.add(
             Finding::deny(
@@ -86,7 +86,7 @@ fn why_not(error: &jsonschema::ValidationError<'_>) -> String {
         return "it refers to another place, and nothing is fetched; put what it needs under `$defs`"
             .to_owned();
     }
-    let path = error.instance_path().as_str().trim_start_matches('/').replace('/', ".");
+    let path = excerpt_line(&error.instance_path().as_str().trim_start_matches('/').replace('/', "."));
     let at = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
     format!("{at}{}; write it by JSON Schema 2020-12", excerpt_line(&error.to_string()))
 }
