@@ -168,10 +168,10 @@ impl Look for ApiServer {
 
 /// The fact that an object is. The guard keeps the client from logging an object that it cannot read.
 fn fact_of<K: Kept>(object: Option<DeserializeGuard<K>>) -> Result<Fact, Failure> {
-    match object.map(|object| object.0) {
+    match object {
         None => Ok(Fact::Absent),
-        Some(Ok(object)) => Ok(object.into_slim_fact()),
-        Some(Err(error)) => {
+        Some(DeserializeGuard(Ok(object))) => Ok(object.into_slim_fact()),
+        Some(DeserializeGuard(Err(error))) => {
             let why = without_quotes(&error.to_string());
             Err(Failure::new(Failure::UNREADABLE, format!("the object cannot be read: {why}")))
         }
