@@ -1,7 +1,8 @@
 //! An entry of the catalogue can be installed, and does not vanish while it is.
 //!
 //! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.dependsOn` (entries that exist, no cycle),
-//! `spec.valuesSchema` (a JSON Schema that compiles, at most 128 KiB). In use, it cannot be deleted.
+//! `spec.valuesSchema` (a JSON Schema that compiles, at most 128 KiB, and cannot
+//! keep the gate busy). In use, it cannot be deleted.
 
 use butler_api::AddonDefinition;
 use butler_api::butler_config::ChartSources;
@@ -146,6 +147,31 @@ mod tests {
         for (spec, expected) in table {
             let object = typed_definition(json!({"spec": spec}));
             assert_eq!(on_create(check, &object, &facts()), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn a_schema_that_would_keep_the_gate_busy_is_refused() {
+        let found = |schema: Value| {
+            on_create(check, &typed_definition(json!({"spec": {"valuesSchema": schema}})), &facts())
+        };
+        let mut schema = json!({"$ref": "#/$defs/d0", "$defs": {"d26": {}}});
+        for place in 0..26 {
+            let next = json!({"$ref": format!("#/$defs/d{}", place + 1)});
+            schema["$defs"][format!("d{place}")] = json!({"allOf": [next, next]});
+        }
+        assert_eq!(
+            found(schema),
+            [
+                "spec.valuesSchema: cannot be used: it applies schemas to the same value too often; let fewer of them apply each \
+                 other by `allOf`, `anyOf`, `oneOf` or `$ref`"
+            ]
+        );
+        let of_pattern = |pattern: &str| found(json!({"properties": {"a": {"pattern": pattern}}}));
+        assert_eq!(of_pattern("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"), [""; 0]);
+        // Only an engine that tries one way after the other, and so can take for ever, knows these.
+        for pattern in ["(?=a)b", "(a)\\1", "((a{100}){100}){100}"] {
+            assert_eq!(of_pattern(pattern).len(), 1, "{pattern}");
         }
     }
 

@@ -9,6 +9,8 @@
 
 mod who;
 
+use std::collections::{HashMap, HashSet};
+
 use butler_api::Team;
 use butler_api::excerpt::excerpt;
 use butler_api::names::dns_label;
@@ -89,11 +91,11 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
 
 fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
     let spec = &case.object.spec;
+    let users: HashSet<String> = spec.access.users.iter().map(|own| own.name.to_lowercase()).collect();
+    let groups: HashSet<&str> = spec.access.groups.iter().map(|own| own.name.as_str()).collect();
     for (place, environment) in spec.environments.iter().enumerate() {
         for (index, user) in environment.access.users.iter().enumerate() {
-            let known =
-                spec.access.users.iter().any(|own| own.name.to_lowercase() == user.name.to_lowercase());
-            if !known {
+            if !users.contains(&user.name.to_lowercase()) {
                 let path = format!("spec.environments[{place}].access.users[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add them to `spec.access.users` first",
@@ -103,7 +105,7 @@ fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
             }
         }
         for (index, group) in environment.access.groups.iter().enumerate() {
-            if !spec.access.groups.iter().any(|own| own.name == group.name) {
+            if !groups.contains(group.name.as_str()) {
                 let path = format!("spec.environments[{place}].access.groups[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add it to `spec.access.groups` first",
@@ -114,15 +116,18 @@ fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
         }
     }
     let Some(old) = case.old() else { return };
+    let kept: HashSet<&str> = spec.environments.iter().map(|it| it.name.as_str()).collect();
     let removed =
-        old.spec.environments.iter().filter(|environment| spec.environment(&environment.name).is_none());
+        old.spec.environments.iter().filter(|environment| !kept.contains(environment.name.as_str()));
+    let mut clusters: HashMap<&str, Vec<&str>> = HashMap::new();
+    for cluster in case.facts.clusters_of_team(name_of(&case.object.metadata)) {
+        if let Some(environment) = cluster.environment() {
+            clusters.entry(environment).or_default().push(name_of(&cluster.metadata));
+        }
+    }
     for environment in removed {
-        let team = name_of(&case.object.metadata);
-        let clusters =
-            case.facts.clusters_of_team(team).filter(|it| it.environment() == Some(&environment.name));
-        let mut names: Vec<&str> = clusters.map(|cluster| name_of(&cluster.metadata)).collect();
-        names.sort_unstable();
-        if !names.is_empty() {
+        if let Some(mut names) = clusters.remove(environment.name.as_str()) {
+            names.sort_unstable();
             let message = format!(
                 "the environment `{}` cannot go while clusters are in it ({}); delete or migrate them first",
                 environment.name,

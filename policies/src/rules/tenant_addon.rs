@@ -8,6 +8,7 @@
 //! cannot be deleted.
 
 mod dependencies;
+mod effort;
 mod values;
 
 pub(super) use self::dependencies::way_back;

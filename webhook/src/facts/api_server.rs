@@ -21,7 +21,7 @@ use kube::core::DeserializeGuard;
 use tokio::time::timeout;
 
 use super::Look;
-use super::failure::Failure;
+use super::failure::{Failure, without_quotes};
 use super::kept::{CONFIG_NAME, Kept, namespace_fact};
 use super::listing;
 use super::metrics::Metrics;
@@ -91,16 +91,16 @@ impl ApiServer {
         if dns_subdomain(name).is_err() {
             return Ok(Fact::Absent);
         }
-        let api: Api<K> = Api::all(self.client.clone());
-        Ok(found(api.get(name).await)?.map_or(Fact::Absent, K::into_slim_fact))
+        let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
+        fact_of(found(api.get(name).await)?)
     }
 
     async fn placed<K: Kept<Scope = NamespaceResourceScope>>(&self, at: &NsRef) -> Result<Fact, Failure> {
         if dns_subdomain(&at.name).is_err() || dns_subdomain(&at.namespace).is_err() {
             return Ok(Fact::Absent);
         }
-        let api: Api<K> = Api::namespaced(self.client.clone(), &at.namespace);
-        Ok(found(api.get(&at.name).await)?.map_or(Fact::Absent, K::into_slim_fact))
+        let api: Api<DeserializeGuard<K>> = Api::namespaced(self.client.clone(), &at.namespace);
+        fact_of(found(api.get(&at.name).await)?)
     }
 
     async fn namespace(&self, name: &str) -> Result<Fact, Failure> {
@@ -185,6 +185,18 @@ impl Look for ApiServer {
     }
 }
 
+/// The fact that an object is. The guard keeps the client from logging an object that it cannot read.
+fn fact_of<K: Kept>(object: Option<DeserializeGuard<K>>) -> Result<Fact, Failure> {
+    match object {
+        None => Ok(Fact::Absent),
+        Some(DeserializeGuard(Ok(object))) => Ok(object.into_slim_fact()),
+        Some(DeserializeGuard(Err(error))) => {
+            let why = without_quotes(&error.to_string());
+            Err(Failure::new(Failure::UNREADABLE, format!("the object cannot be read: {why}")))
+        }
+    }
+}
+
 /// What was found, if there is anything. A path that the API server does not serve is no answer about an object: only
 /// the kind's own words say that there is none.
 pub(super) fn found<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, Failure> {
@@ -194,3 +206,6 @@ pub(super) fn found<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, Fail
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -164,3 +164,29 @@ fn what_clusters_use_stays() {
     );
     assert_eq!(delete("shipping"), [""; 0]);
 }
+
+/// Each against each would be 10^10 comparisons, and the test would not end.
+#[test]
+fn many_users_are_looked_up_and_not_searched_for() {
+    let users = |upper: bool| -> Vec<Value> {
+        let name =
+            |at: usize| if upper { format!("U{at}@EXAMPLE.ORG") } else { format!("u{at}@example.org") };
+        (0..100_000).map(|at| json!({"name": name(at)})).collect()
+    };
+    let mut stranger = users(true);
+    stranger.push(json!({"name": "eve@example.org"}));
+    let mut object = named("shipping");
+    object.spec.access = serde_json::from_value(json!({"users": users(false)})).expect("access");
+    object.spec.environments =
+        serde_json::from_value(json!([{"name": "dev", "access": {"users": stranger}}]))
+            .expect("environments");
+    let by = caller("admin");
+    let found = on_create_by(&by, check, &object, &facts());
+    assert_eq!(
+        found,
+        [
+            "spec.environments[0].access.users[100000].name: `eve@example.org` is not in the team; add them to `spec.access.users` \
+             first"
+        ]
+    );
+}

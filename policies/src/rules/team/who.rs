@@ -1,8 +1,10 @@
 //! Who may change what in a Team.
 
-use butler_api::Team;
+use std::collections::HashMap;
+
 use butler_api::butler_config::TeamLimits;
-use butler_api::team::{ResourceLimits, TeamAccess};
+use butler_api::team::{Environment, ResourceLimits, TeamAccess};
+use butler_api::{Team, TeamSpec};
 
 use super::super::Case;
 use super::super::environment::is_team_administrator;
@@ -38,15 +40,16 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     if is_administrator {
         return;
     }
+    let (before, kept) = (old.map(by_name).unwrap_or_default(), by_name(own));
     for (place, environment) in own.environments.iter().enumerate() {
-        let before = old.and_then(|old| old.environment(&environment.name)).and_then(|it| it.limits.clone());
+        let before = before.get(environment.name.as_str()).and_then(|it| it.limits.clone());
         if environment.limits.clone().unwrap_or_default() != before.unwrap_or_default() {
             let message = "only administrators of the team may set what an environment may use; leave it as it is, or ask one";
             deny(case, TEAM_ADMINISTRATORS, format!("spec.environments[{place}].limits"), message, findings);
         }
     }
     if let Some(old) = old {
-        let access = |spec: &butler_api::TeamSpec| {
+        let access = |spec: &TeamSpec| {
             let environments =
                 spec.environments.iter().map(|it| (it.name.clone(), with_roles(it.access.clone())));
             (
@@ -59,7 +62,7 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
             deny(case, TEAM_ADMINISTRATORS, "spec.access", message, findings);
         }
         let limited = old.environments.iter().filter(|it| it.limits.is_some());
-        for removed in limited.filter(|it| own.environment(&it.name).is_none()) {
+        for removed in limited.filter(|it| !kept.contains_key(it.name.as_str())) {
             let message = format!(
                 "only administrators of the team may remove `{}` with its limits; ask one",
                 removed.name
@@ -67,6 +70,11 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
             deny(case, TEAM_ADMINISTRATORS, "spec.environments", message, findings);
         }
     }
+}
+
+/// The first one of a name counts, as everywhere.
+fn by_name(spec: &TeamSpec) -> HashMap<&str, &Environment> {
+    spec.environments.iter().rev().map(|it| (it.name.as_str(), it)).collect()
 }
 
 /// Whether a new team asks for nothing but what the platform gives to every team. Defaults write it into each new Team, whoever

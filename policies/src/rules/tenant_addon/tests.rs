@@ -240,3 +240,31 @@ fn an_addon_that_the_platform_depends_on_is_removed_by_administrators_only() {
     let body = body.replace("system:authenticated", "system:masters");
     assert!(crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts).allows());
 }
+
+#[test]
+fn values_that_a_schema_makes_too_much_of_are_not_checked_but_refused() {
+    let twice = json!({"properties": {"a": {"$ref": "#"}}, "required": ["never"]});
+    let schema = json!({"anyOf": [twice, twice]});
+    let facts = facts_with(&[definition(json!({"spec": {"valuesSchema": schema}}))]);
+    let values = (0..30).fold(json!({}), |inner, _| json!({"a": inner}));
+    let object = addon(json!({"spec": {"values": values}}));
+    assert_eq!(
+        on_create(check, &object, &facts),
+        [
+            "spec.values: these cannot be checked, because `valuesSchema` of the AddonDefinition `argocd` makes too much work of \
+             them: it applies schemas to the same value too often; let fewer of them apply each other by `allOf`, `anyOf`, \
+             `oneOf` or `$ref`; shorten the values, or ask the platform's administrators to mend the AddonDefinition"
+        ]
+    );
+}
+
+#[test]
+fn a_long_name_of_a_value_is_shortened() {
+    let facts = facts_with(&[definition(json!({"spec": {"valuesSchema": {"additionalProperties": false}}}))]);
+    let deep = definition(json!({"spec": {"valuesSchema": {"additionalProperties": {"type": "object"}}}}));
+    let values = json!({"values": {("a".repeat(100_000)): 1}});
+    for facts in [facts, facts_with(&[deep])] {
+        let lines = found(values.clone(), &facts);
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.len() < 1000), "{lines:?}");
+    }
+}
