@@ -4,10 +4,11 @@
 //! catalogue, allowed to the team; one that the platform installs itself is for its administrators); `spec.version` (offered, and required
 //! for an own chart); `spec.helm.repository` (what the ButlerConfig's `chartSources` allows); `spec.dependsOn` (TenantAddons
 //! of the same cluster, without cycles); `spec.values` (valid against the definition's `valuesSchema`). No two TenantAddons of
-//! a cluster may be the same Helm release: they would undo each other for ever. One that others, or the platform, depend on
-//! cannot be deleted.
+//! a cluster may be the same Helm release, and none may be one that the cluster's own `spec.addons` or the platform installs:
+//! they would undo each other for ever. One that others, or the platform, depend on cannot be deleted.
 
 mod dependencies;
+mod release;
 mod values;
 
 pub(super) use self::dependencies::way_back;
@@ -18,7 +19,7 @@ use butler_api::names::dns_label;
 use butler_api::reference::NsRef;
 use butler_api::tenant_addon::HelmChart;
 use butler_api::wire::given;
-use butler_api::{AddonDefinition, TenantAddon, TenantCluster};
+use butler_api::{TenantAddon, TenantCluster};
 
 use super::addons::not_allowed;
 use super::{Case, Moment, listed, name_of};
@@ -40,8 +41,6 @@ const PLATFORM_ADDON: &str = "PlatformAddon";
 const CHART_SOURCE: &str = "ChartSource";
 /// The name of the release, or of its namespace, is no name.
 const RELEASE_NAME: &str = "ReleaseName";
-/// Another TenantAddon is the same release.
-const SAME_RELEASE: &str = "SameRelease";
 /// The field cannot change.
 const IMMUTABLE: &str = "Immutable";
 /// Another TenantAddon depends on it.
@@ -63,7 +62,7 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
         (Some(name), None) => check_catalogue(case, name, cluster, findings),
         (None, Some(chart)) => {
             check_own_chart(case, chart, findings);
-            check_release(case, None, findings);
+            release::check(case, None, cluster, findings);
         }
     }
     dependencies::check(case, findings);
@@ -157,7 +156,7 @@ fn check_catalogue(
         findings.add(finding);
     }
     values::check(case, definition, findings);
-    check_release(case, Some(definition), findings);
+    release::check(case, Some(definition), cluster, findings);
 }
 
 fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &mut Findings) {
@@ -202,39 +201,6 @@ fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &m
         if let Some(Err(error)) = given(name).map(dns_label) {
             findings.invalid(RELEASE_NAME, path, error.to_string());
         }
-    }
-}
-
-/// Helm knows a release by its name and namespace; two TenantAddons with the same would fight over it.
-fn check_release(
-    case: &Case<'_, TenantAddon>,
-    definition: Option<&AddonDefinition>,
-    findings: &mut Findings,
-) {
-    let own = case.object;
-    let release = (own.release_name(definition), own.release_namespace(definition));
-    let mut same: Vec<&str> = case
-        .facts
-        .addons_of_cluster(&cluster_of(own))
-        .filter(|other| other.metadata.name != own.metadata.name)
-        .filter(|other| {
-            let definition = other.spec.addon().and_then(|name| case.facts.definition(name).found());
-            (other.release_name(definition), other.release_namespace(definition)) == release
-        })
-        .map(|other| name_of(&other.metadata))
-        .collect();
-    same.sort_unstable();
-    if let Some(other) = same.first() {
-        let message = format!(
-            "the TenantAddon `{other}` is already the release `{}` in namespace `{}` of this cluster; change that one, or \
-             delete it first",
-            excerpt(release.0),
-            excerpt(release.1)
-        );
-        let path = if own.spec.helm.is_some() { "spec.helm.releaseName" } else { "spec.addon" };
-        let at = NsRef { name: (*other).to_owned(), namespace: cluster_of(own).namespace };
-        findings
-            .add(Finding::deny(Fault::Duplicate, SAME_RELEASE, path, message).resting_on(FactKey::Addon(at)));
     }
 }
 

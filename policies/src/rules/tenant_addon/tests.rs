@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::facts::Facts;
+use crate::facts::{FactKind, Facts};
 use crate::fixtures::*;
 use crate::review::Review;
 
@@ -133,6 +133,50 @@ fn a_release_is_installed_once() {
     let elsewhere =
         addon_json(json!({"metadata": {"name": "twin"}, "spec": {"clusterRef": {"name": "other"}}}));
     assert_eq!(found(json!({}), &facts_with(&[elsewhere])), [""; 0]);
+}
+
+#[test]
+fn nobody_takes_a_release_of_the_cluster_or_of_the_platform() {
+    let cilium = || {
+        definition(json!({
+            "metadata": {"name": "cilium"}, "spec": {"platform": true, "defaults": {"namespace": "kube-system"}}
+        }))
+    };
+    let posing =
+        || own_chart(json!({"chart": "cilium", "releaseName": "cilium", "namespace": "kube-system"}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium()])),
+        [
+            "spec.helm.releaseName: the release `cilium` in namespace `kube-system` is kept for the platform's addon `cilium`; \
+          choose another name or namespace"
+        ]
+    );
+    let elsewhere = own_chart(json!({"releaseName": "cilium", "namespace": "queue"}));
+    assert_eq!(found(elsewhere, &facts_with(&[cilium()])), [""; 0]);
+    let with_network = cluster_json(json!({"spec": {"addons": {"cni": {"provider": "cilium"}}}}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium(), with_network])),
+        [
+            "spec.helm.releaseName: `spec.addons.cni` of the TenantCluster is already the release `cilium` in namespace \
+          `kube-system`; change that, or choose another name"
+        ]
+    );
+    let with_gitops = cluster_json(json!({"spec": {"addons": {"gitops": {"provider": "argocd"}}}}));
+    assert_eq!(
+        found(json!({}), &facts_with(&[with_gitops])),
+        [
+            "spec.addon: the cluster installs `argocd` itself; set it in `spec.addons.gitops` of the TenantCluster instead"
+        ]
+    );
+    let mut unknown = facts();
+    unknown.lose(FactKind::Definition);
+    assert_eq!(
+        found(posing(), &unknown),
+        [
+            "spec.helm.releaseName: not every AddonDefinition can be read at the moment; try again, and tell the platform's \
+          administrators if it stays so"
+        ]
+    );
 }
 
 #[test]
