@@ -24,6 +24,8 @@ pub mod tenant_addon;
 pub mod unsupported;
 pub mod worker_size;
 
+use std::collections::BTreeSet;
+
 use butler_api::address::{AddressError, Cidr};
 use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
@@ -186,7 +188,9 @@ impl<'a, T> Case<'a, T> {
             Lookup::Found(user) => {
                 !user.spec.disabled() && user.spec.platform_role() == butler_api::user::PlatformRole::Admin
             }
-            Lookup::Absent | Lookup::Unknown => self.facts.is_authorized_administrator(&caller.name),
+            Lookup::Absent => self.facts.is_authorized_administrator(&caller.name),
+            // Their User may be disabled, and that would be final.
+            Lookup::Unknown => false,
         }
     }
 
@@ -259,11 +263,12 @@ fn canonical_cidr(text: &str) -> Result<Cidr, String> {
     }
 }
 
-/// Values in backticks, joined by commas.
+/// Values in backticks, joined by commas, each once.
 pub(crate) fn listed<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     /// A message has to stay readable however long the list is.
     const SHOWN: usize = 12;
-    let mut values = values.into_iter();
+    let mut seen = BTreeSet::new();
+    let mut values = values.into_iter().filter(|value| seen.insert(*value));
     let shown: Vec<String> = values
         .by_ref()
         .take(SHOWN)

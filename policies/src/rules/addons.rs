@@ -108,9 +108,14 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
 }
 
 fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
-    let (Some(version), Lookup::Found(definition)) = (addon.version, case.facts.definition(addon.name))
-    else {
-        return;
+    let Some(version) = addon.version else { return };
+    let path = format!("spec.addons.{}.version", addon.block);
+    let key = FactKey::Definition(addon.name.to_owned());
+    let definition = match case.facts.definition(addon.name) {
+        Lookup::Found(definition) => definition,
+        // Butler ships addons that the catalogue need not have.
+        Lookup::Absent => return,
+        Lookup::Unknown => return findings.unknown(path, key),
     };
     let chart = &definition.spec.chart;
     if !chart.offers(version) {
@@ -121,15 +126,7 @@ fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
             addon.name,
             listed(offered.map(String::as_str))
         );
-        findings.add(
-            Finding::deny(
-                Fault::NotSupported,
-                VERSION_NOT_OFFERED,
-                format!("spec.addons.{}.version", addon.block),
-                message,
-            )
-            .resting_on(FactKey::Definition(addon.name.to_owned())),
-        );
+        findings.add(Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message).resting_on(key));
     }
 }
 
@@ -188,6 +185,26 @@ mod tests {
             [
                 "spec.addons.cni.version: the catalogue does not offer version `0.9.0` of `cilium`; choose one of `1.16.0`, \
               `1.17.0`"
+            ]
+        );
+        let mut unknown = facts.clone();
+        unknown.lose(crate::facts::FactKind::Definition);
+        assert_eq!(
+            found(cni("1.16.0"), &unknown),
+            [
+                "spec.addons.cni.version: the AddonDefinition `cilium` cannot be read at the moment; try again, and tell the \
+              platform's administrators if it stays so"
+            ]
+        );
+        let twice = definition(json!({
+            "metadata": {"name": "cilium"},
+            "spec": {"chart": {"defaultVersion": "1.17.0", "availableVersions": ["1.17.0", "1.16.0"]}}
+        }));
+        assert_eq!(
+            found(cni("0.9.0"), &facts_with(&[twice])),
+            [
+                "spec.addons.cni.version: the catalogue does not offer version `0.9.0` of `cilium`; choose one of `1.17.0`, \
+              `1.16.0`"
             ]
         );
     }

@@ -151,7 +151,15 @@ fn check_provider_pools(
     }
     for pool_ref in &network.pool_refs {
         let at = NsRef { name: pool_ref.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() };
-        let Lookup::Found(pool) = case.facts.pool(&at) else { continue };
+        let pool = match case.facts.pool(&at) {
+            Lookup::Found(pool) => pool,
+            // That there is none is said where the ProviderConfig is written.
+            Lookup::Absent => continue,
+            Lookup::Unknown => {
+                findings.unknown("spec.providerConfigRef", FactKey::Pool(at));
+                continue;
+            }
+        };
         let Ok(range) = pool.spec.cidr.parse::<Cidr>() else { continue };
         for (path, own) in [(POD, pods), (SERVICE, services)] {
             if let Some(own) = own.filter(|own| own.overlaps(range)) {

@@ -1,6 +1,7 @@
 //! A ProviderConfig has what its provider needs, and is not taken from under its clusters.
 //!
-//! Fields: the block named like `spec.provider` and its required settings; `spec.scope.teamRef` for scope `team`;
+//! Fields: the block named like `spec.provider` and its required settings; `spec.credentialsRef` (outside `butler-system`, a Secret
+//! of the ProviderConfig's own namespace); `spec.scope.teamRef` for scope `team`;
 //! `spec.network` (`ipam` needs existing pools and is not for public clouds); `spec.provider` does not change. In use, it
 //! cannot be deleted, whether clusters name it or got it by default.
 
@@ -19,6 +20,8 @@ use crate::review::Review;
 const SETTING_REQUIRED: &str = "SettingRequired";
 /// The settings of another provider are there.
 const OTHER_SETTINGS: &str = "OtherSettings";
+/// The credentials are those of somebody else.
+const OTHER_CREDENTIALS: &str = "OtherCredentials";
 /// The team does not exist or is not named.
 const TEAM: &str = "Team";
 /// The network makes no sense for the provider.
@@ -30,6 +33,7 @@ const IN_USE: &str = "InUse";
 
 pub(super) fn check(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
     check_settings(case.object, findings);
+    check_credentials(case.object, findings);
     check_scope(case, findings);
     check_network(case, findings);
     if let Some(old) = case.old().filter(|old| old.spec.provider != case.object.spec.provider) {
@@ -109,6 +113,21 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
     {
         let message = "only the provider `local` works without credentials; name the Secret that has them";
         findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, "spec.credentialsRef", message));
+    }
+}
+
+/// Butler reads Secrets of every namespace. Whoever may write a ProviderConfig in a namespace of their own must not get the
+/// platform's credentials by naming them.
+fn check_credentials(provider: &ProviderConfig, findings: &mut Findings) {
+    let own = provider.metadata.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE);
+    let Some(secret) = provider.credentials().filter(|secret| secret.namespace != own) else { return };
+    if own != SYSTEM_NAMESPACE {
+        let message = format!(
+            "`{}` is not the namespace of this ProviderConfig, and only those in `{SYSTEM_NAMESPACE}` use Secrets of other \
+             namespaces; name a Secret in `{own}`",
+            excerpt(&secret.namespace)
+        );
+        findings.forbidden(OTHER_CREDENTIALS, "spec.credentialsRef.namespace", message);
     }
 }
 
@@ -283,6 +302,26 @@ mod tests {
         for (spec, expected) in table {
             assert_eq!(on_create(check, &typed(spec.clone()), &facts()), expected, "{spec}");
         }
+    }
+
+    #[test]
+    fn credentials_are_not_borrowed() {
+        let placed = |namespace: &str, credentials: Value| -> ProviderConfig {
+            let tweak =
+                json!({"metadata": {"namespace": namespace}, "spec": {"credentialsRef": credentials}});
+            serde_json::from_value(provider(tweak)).expect("provider")
+        };
+        let found = |namespace, credentials| on_create(check, &placed(namespace, credentials), &facts());
+        assert_eq!(found("payments", json!({})), [""; 0]);
+        assert_eq!(found("payments", json!({"namespace": "payments"})), [""; 0]);
+        assert_eq!(found("butler-system", json!({"namespace": "vault"})), [""; 0]);
+        assert_eq!(
+            found("payments", json!({"namespace": "butler-system"})),
+            [
+                "spec.credentialsRef.namespace: `butler-system` is not the namespace of this ProviderConfig, and only those in \
+              `butler-system` use Secrets of other namespaces; name a Secret in `payments`"
+            ]
+        );
     }
 
     #[test]

@@ -151,12 +151,28 @@ fn check_catalogue(
         );
         findings.add(Finding::deny(Fault::NotSupported, VERSION, "spec.version", message).resting_on(key()));
     }
-    let team = cluster.and_then(|cluster| case.facts.team(&cluster.spec.team_ref.as_ref()?.name).found());
-    if let Some(finding) = team.and_then(|team| not_allowed(team, "spec.addon".to_owned(), name)) {
-        findings.add(finding);
-    }
+    check_allowed(case, name, cluster, findings);
     values::check(case, definition, findings);
     release::check(case, Some(definition), cluster, findings);
+}
+
+fn check_allowed(
+    case: &Case<'_, TenantAddon>,
+    name: &str,
+    cluster: Option<&TenantCluster>,
+    findings: &mut Findings,
+) {
+    let team = cluster.and_then(|cluster| cluster.spec.team_ref.as_ref());
+    let Some(team) = team.map(|team| &team.name).filter(|team| !team.is_empty()) else { return };
+    match case.facts.team(team) {
+        Lookup::Found(team) => {
+            if let Some(finding) = not_allowed(team, "spec.addon".to_owned(), name) {
+                findings.add(finding);
+            }
+        }
+        Lookup::Absent => {}
+        Lookup::Unknown => findings.unknown("spec.addon", FactKey::Team(team.clone())),
+    }
 }
 
 fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &mut Findings) {
@@ -223,8 +239,12 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     let crate::review::Subject::TenantAddon(change) = &review.subject else { return };
     let crate::review::Change::Delete(addon) = &**change else { return };
     let at = cluster_of(addon);
-    let cluster_goes =
-        facts.cluster(&at).found().is_none_or(|cluster| cluster.metadata.deletion_timestamp.is_some());
+    // A cluster that nobody can say anything of may well stay.
+    let cluster_goes = match facts.cluster(&at) {
+        Lookup::Found(cluster) => cluster.metadata.deletion_timestamp.is_some(),
+        Lookup::Absent => true,
+        Lookup::Unknown => false,
+    };
     let mut dependents: Vec<&TenantAddon> = facts
         .addons_of_cluster(&at)
         .filter(|other| other.metadata.deletion_timestamp.is_none())
@@ -234,12 +254,21 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     if cluster_goes {
         return;
     }
-    let definition = addon.spec.addon().and_then(|name| facts.definition(name).found());
     let case = Case { object: addon, moment: Moment::Standing, caller: Some(&review.caller), facts };
-    if definition.is_some_and(|it| it.spec.platform()) && !case.caller_is_administrator() {
-        let message = "the platform depends on this addon; only its administrators may remove it";
-        let finding = Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "metadata.name", message);
-        findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+    match addon.spec.addon().map(|name| (name, facts.definition(name))) {
+        Some((name, Lookup::Found(definition)))
+            if definition.spec.platform() && !case.caller_is_administrator() =>
+        {
+            let message = "the platform depends on this addon; only its administrators may remove it";
+            let finding = Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "metadata.name", message)
+                .resting_on(FactKey::Cluster(at.clone()))
+                .resting_on(FactKey::Definition(name.to_owned()));
+            findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+        }
+        Some((name, Lookup::Unknown)) if !case.caller_is_administrator() => {
+            findings.unknown("metadata.name", FactKey::Definition(name.to_owned()));
+        }
+        _ => {}
     }
     if dependents.is_empty() {
         return;
@@ -247,7 +276,8 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     let names = listed(dependents.iter().map(|other| name_of(&other.metadata)));
     let message =
         format!("it is needed by {names}; delete those first, or remove it from their `spec.dependsOn`");
-    let finding = Finding::deny(Fault::Forbidden, DEPENDED_ON, "metadata.name", message);
+    let finding = Finding::deny(Fault::Forbidden, DEPENDED_ON, "metadata.name", message)
+        .resting_on(FactKey::Cluster(at.clone()));
     let keys = dependents.iter().map(|other| {
         FactKey::Addon(NsRef { name: name_of(&other.metadata).to_owned(), namespace: at.namespace.clone() })
     });

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::facts::{FactKind, Facts};
+use crate::facts::{Fact, FactKey, FactKind, Facts};
 use crate::fixtures::*;
 use crate::review::Review;
 
@@ -177,6 +177,37 @@ fn nobody_takes_a_release_of_the_cluster_or_of_the_platform() {
           administrators if it stays so"
         ]
     );
+}
+
+#[test]
+fn what_nobody_can_say_is_not_taken_for_a_yes() {
+    let lost = |kind: FactKind, objects: &[Value]| {
+        let mut facts = facts_with(objects);
+        facts.lose(kind);
+        facts
+    };
+    assert_eq!(
+        found(json!({}), &lost(FactKind::Team, &[])),
+        [
+            "spec.addon: the Team `payments` cannot be read at the moment; try again, and tell the platform's administrators if it \
+          stays so"
+        ]
+    );
+    let body = review_body("DELETE", "tenantaddons", &Value::Null, &addon_json(json!({})), "ana@example.org");
+    let review = Review::parse(body.as_bytes()).expect("review");
+    let platforms = definition(json!({"spec": {"platform": true}}));
+    let verdict = crate::judge(&review, &lost(FactKind::Cluster, std::slice::from_ref(&platforms)));
+    assert_eq!(
+        verdict.message(),
+        "metadata.name: the platform depends on this addon; only its administrators may remove it"
+    );
+    assert!(!crate::judge(&review, &lost(FactKind::Definition, &[])).allows());
+    // A User who is disabled is no administrator, whatever the API server's authorization says.
+    let mut facts = lost(FactKind::User, &[platforms]);
+    facts.learn(FactKey::Administrator("ana@example.org".to_owned()), Fact::Administrator);
+    assert!(!crate::judge(&review, &facts).allows());
+    facts.regain(FactKind::User);
+    assert!(crate::judge(&review, &facts).allows());
 }
 
 #[test]
