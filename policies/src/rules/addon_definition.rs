@@ -1,12 +1,15 @@
 //! An entry of the catalogue can be installed, and does not vanish while it is.
 //!
-//! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.dependsOn` (entries that exist, no cycle),
+//! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.defaults` (names that are names, a
+//! timeout that is a duration), `spec.dependsOn` (entries that exist, no cycle),
 //! `spec.valuesSchema` (a JSON Schema that compiles, at most 128 KiB). In use, it cannot be deleted.
 
 use butler_api::AddonDefinition;
 use butler_api::butler_config::ChartSources;
 use butler_api::excerpt::excerpt;
+use butler_api::names::dns_label;
 use butler_api::reference::NsRef;
+use butler_api::wire::given;
 
 use super::tenant_addon::{compiled, way_back};
 use super::{Case, listed, name_of};
@@ -16,6 +19,8 @@ use crate::review::Review;
 
 /// The chart cannot be found like this.
 const CHART: &str = "Chart";
+/// The names or the time of releases make no sense.
+const DEFAULTS: &str = "Defaults";
 /// The schema is none.
 const SCHEMA: &str = "Schema";
 /// An entry that is needed first does not exist, or needs this one.
@@ -36,6 +41,23 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
     if spec.chart.default_version.is_empty() {
         let message = "is empty; write the version to install when the user does not say";
         findings.add(Finding::deny(Fault::Required, CHART, "spec.chart.defaultVersion", message));
+    }
+    let defaults = &spec.defaults;
+    let names = [
+        ("spec.defaults.namespace", &defaults.namespace),
+        ("spec.defaults.releaseName", &defaults.release_name),
+    ];
+    for (path, name) in names {
+        if let Some(Err(error)) = given(name).map(dns_label) {
+            findings.invalid(DEFAULTS, path, error.to_string());
+        }
+    }
+    if let Some(timeout) = given(&defaults.timeout).filter(|text| !is_duration(text)) {
+        let message = format!(
+            "`{}` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+            excerpt(timeout)
+        );
+        findings.invalid(DEFAULTS, "spec.defaults.timeout", message);
     }
     let own = name_of(&case.object.metadata);
     for (place, name) in spec.depends_on.iter().enumerate() {
@@ -75,6 +97,22 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
     }
 }
 
+/// Whether that is a duration in Go's notation, and longer than none at all.
+fn is_duration(text: &str) -> bool {
+    let (mut rest, mut is_some) = (text, false);
+    while !rest.is_empty() {
+        let end = rest.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(rest.len());
+        let (number, behind) = rest.split_at(end);
+        let Ok(number) = number.parse::<f64>() else { return false };
+        // The longer units first: `ms` is not `m` with an `s` behind it.
+        let unit = ["ns", "us", "µs", "ms", "s", "m", "h"].iter().find_map(|unit| behind.strip_prefix(unit));
+        let Some(next) = unit else { return false };
+        is_some |= number > 0.0;
+        rest = next;
+    }
+    is_some
+}
+
 /// Keeps an entry from being deleted while it is installed: its releases could not be uninstalled any more.
 pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
     let mut addons: Vec<NsRef> = facts
@@ -105,9 +143,34 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 8] = [
+        let table: [(Value, &[&str]); 13] = [
             (json!({}), &[]),
             (json!({"valuesSchema": {"type": "object"}}), &[]),
+            (json!({"defaults": {"namespace": "argocd", "releaseName": "argo-cd", "timeout": "1h30m"}}), &[]),
+            (
+                json!({"defaults": {"namespace": "Argo"}}),
+                &[
+                    "spec.defaults.namespace: `Argo` contains `A`; use only lower-case letters, digits and `-`",
+                ],
+            ),
+            (
+                json!({"defaults": {"releaseName": "argo_cd"}}),
+                &[
+                    "spec.defaults.releaseName: `argo_cd` contains `_`; use only lower-case letters, digits and `-`",
+                ],
+            ),
+            (
+                json!({"defaults": {"timeout": "soon"}}),
+                &[
+                    "spec.defaults.timeout: `soon` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+                ],
+            ),
+            (
+                json!({"defaults": {"timeout": "0s"}}),
+                &[
+                    "spec.defaults.timeout: `0s` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+                ],
+            ),
             (
                 json!({"valuesSchema": {"$ref": "https://schemas.example.org/values.json"}}),
                 &[

@@ -76,10 +76,10 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
         }
     }
     let range = supported.range();
-    if let Some(lowest) = range.lowest.filter(|lowest| *lowest > range.highest) {
+    if range.lowest > range.highest {
         let message = format!(
-            "`{lowest}` is above the newest minor, `{}`, so no cluster could be made; lower it",
-            range.highest
+            "`{}` is above the newest minor, `{}`, so no cluster could be made; lower it",
+            range.lowest, range.highest
         );
         findings.invalid(KUBERNETES, "spec.supportedKubernetes.lowest", message);
     }

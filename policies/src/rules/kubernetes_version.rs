@@ -54,8 +54,7 @@ fn check_hosted(case: &Case<'_, TenantCluster>, version: KubernetesVersion, find
         .config()
         .map_or_else(|| SupportedKubernetes::default().range(), |config| config.supported_kubernetes.range());
     if !range.contains(version) {
-        let choice = if range.lowest.is_some() { "one of" } else { "a release" };
-        let message = format!("`{version}` is not run by the hosted control plane; choose {choice} {range}");
+        let message = format!("`{version}` is not run by the hosted control plane; choose one of {range}");
         findings
             .add(Finding::deny(Fault::NotSupported, NOT_HOSTED, PATH, message).resting_on(FactKey::Config));
     }
@@ -132,15 +131,20 @@ mod tests {
 
     #[test]
     fn a_version_is_whole_and_hosted() {
-        let table: [(Value, &[&str]); 7] = [
+        let table: [(Value, &[&str]); 9] = [
             (json!("v1.31.4"), &[]),
             (json!("v1.35.9"), &[]),
+            (json!("v1.24.0"), &[]),
+            (
+                json!("v1.23.17"),
+                &[
+                    "spec.kubernetesVersion: `v1.23.17` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`",
+                ],
+            ),
             (
                 json!("v1.36.0"),
-                &[
-                    "spec.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose a release up to \
-                   `v1.35`",
-                ],
+                &["spec.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose one of \
+                   `v1.24` to `v1.35`"],
             ),
             (
                 json!("1.31.4"),

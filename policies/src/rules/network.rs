@@ -4,13 +4,17 @@
 //! `spec.addons.loadBalancer.addressPool`), `.lbPoolSize`. Allowed: canonical CIDRs of one family; a pool whose start is not
 //! after its end; no overlap of pods, Services, load balancer addresses and the NetworkPools of the provider; a pod range
 //! with a /24 (IPv4) or /64 (IPv6) for every worker; a Service range of at least 16 and at most 2^20 addresses, which is
-//! what the API server takes. Overlaps show up weeks later as connections that go nowhere.
+//! what the API server takes; nothing that is loopback, link-local, multicast or unspecified; no more load balancer addresses than
+//! a pool of the provider hands out. Overlaps show up weeks later as connections that go nowhere.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use butler_api::TenantCluster;
 use butler_api::address::{AddressFamily, AddressRange, Cidr};
-use butler_api::provider_config::NetworkMode;
+use butler_api::provider_config::{NetworkMode, ProviderNetwork};
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 
+use super::network_pool::handed_out;
 use super::{Case, canonical_cidr};
 use crate::facts::{FactKey, Lookup};
 use crate::finding::{Fault, Finding, Findings};
@@ -28,6 +32,8 @@ const OVERLAP: &str = "Overlap";
 const MIXED_FAMILIES: &str = "MixedFamilies";
 /// The range is too small or too large for what it is for.
 const SIZE: &str = "Size";
+/// Addresses that mean something else than a machine, a pod or a Service.
+const SPECIAL: &str = "Special";
 /// There are no pools to allocate from.
 const NO_POOLS: &str = "NoPools";
 
@@ -47,6 +53,13 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             None
         }
     });
+    let given =
+        [(POD, pods.map(AddressRange::from)), (SERVICE, services.map(AddressRange::from)), (pool_path, pool)];
+    for (path, range) in given {
+        if let Some(range) = range {
+            check_special(path, range, findings);
+        }
+    }
     if let (Some(pods), Some(services)) = (pods, services) {
         if pods.family() != services.family() {
             let message = format!(
@@ -95,9 +108,38 @@ fn cidr(path: &'static str, text: &str, findings: &mut Findings) -> Option<Cidr>
     }
 }
 
+/// Hosts never send packets to these addresses over a network.
+const SPECIAL_RANGES: [(&str, IpAddr, u8); 8] = [
+    ("unspecified", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
+    ("loopback", IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
+    ("link-local", IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    ("multicast", IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
+    ("unspecified", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
+    ("loopback", IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
+    ("link-local", IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+    ("multicast", IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
+];
+
+fn check_special(path: &'static str, range: AddressRange, findings: &mut Findings) {
+    for (name, first, prefix_length) in SPECIAL_RANGES {
+        let Some(special) = Cidr::around(first, prefix_length) else { continue };
+        if range.overlaps(special) {
+            let message = format!(
+                "`{}` includes {name} addresses (`{special}`), which nothing on a network can have; choose a private range such as \
+                 `10.244.0.0/16` or `fd00:1::/48`",
+                shown(range)
+            );
+            findings.invalid(SPECIAL, path, message);
+            return;
+        }
+    }
+}
+
+fn shown(range: AddressRange) -> String {
+    range.as_cidr().map_or_else(|| range.to_string(), |cidr| cidr.to_string())
+}
+
 fn overlap(own: AddressRange, other: &str, range: AddressRange) -> String {
-    let shown =
-        |range: AddressRange| range.as_cidr().map_or_else(|| range.to_string(), |cidr| cidr.to_string());
     format!("`{}` overlaps {other} `{}`; choose a range apart from it", shown(own), shown(range))
 }
 
@@ -127,6 +169,41 @@ fn check_pod_size(case: &Case<'_, TenantCluster>, pods: Cidr, findings: &mut Fin
     }
 }
 
+/// A cluster gets its load balancer addresses in one piece of one pool.
+fn check_pool_size(case: &Case<'_, TenantCluster>, network: &ProviderNetwork, findings: &mut Findings) {
+    const PATH: &str = "spec.networking.lbPoolSize";
+    let wanted = case.object.spec.networking.lb_pool_size.and_then(|size| u128::try_from(size).ok());
+    let Some(wanted) = wanted else { return };
+    let places = network
+        .pool_refs
+        .iter()
+        .map(|pool| NsRef { name: pool.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() });
+    let places: Vec<NsRef> = places.collect();
+    let mut pools = Vec::new();
+    for at in &places {
+        match case.facts.pool(at) {
+            Lookup::Found(pool) => pools.push(pool),
+            Lookup::Absent => {}
+            // Said below, and one that nobody knows of may be large enough.
+            Lookup::Unknown => return,
+        }
+    }
+    let largest = pools.into_iter().filter_map(|pool| handed_out(pool).largest());
+    let Some(largest) = largest.max_by_key(|range| range.size().unwrap_or(u128::MAX)) else { return };
+    if !largest.has_at_least(wanted) {
+        let most = largest.size().unwrap_or(u128::MAX);
+        let message = format!(
+            "`{wanted}` is more than the provider's pools hand out in one piece; write at most {most}, or ask the platform's \
+             administrators for a larger pool"
+        );
+        let finding = Finding::deny(Fault::Invalid, SIZE, PATH, message)
+            .measuring(i128::try_from(wanted).unwrap_or(i128::MAX));
+        let finding =
+            case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
+        findings.add(places.into_iter().map(FactKey::Pool).fold(finding, Finding::resting_on));
+    }
+}
+
 /// Where the provider hands out addresses, nodes and load balancers live in its pools.
 fn check_provider_pools(
     case: &Case<'_, TenantCluster>,
@@ -149,6 +226,7 @@ fn check_provider_pools(
         findings
             .add(case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on));
     }
+    check_pool_size(case, network, findings);
     for pool_ref in &network.pool_refs {
         let at = NsRef { name: pool_ref.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() };
         let pool = match case.facts.pool(&at) {
@@ -184,11 +262,32 @@ mod tests {
     #[test]
     fn ranges_are_well_formed_apart_and_large_enough() {
         let pool = |start: &str, end: &str| json!({"loadBalancerPool": {"start": start, "end": end}});
-        let table: [(Value, &[&str]); 16] = [
+        let table: [(Value, &[&str]); 19] = [
             (json!({}), &[]),
             (json!({"podCIDR": "fd00:1::/48", "serviceCIDR": "fd00:2::/112"}), &[]),
             (pool("10.40.1.10", "10.40.1.20"), &[]),
             (pool("10.40.1.10", "10.40.1.10"), &[]),
+            (
+                json!({"podCIDR": "127.0.0.0/8"}),
+                &[
+                    "spec.networking.podCIDR: `127.0.0.0/8` includes loopback addresses (`127.0.0.0/8`), which nothing on a network \
+                   can have; choose a private range such as `10.244.0.0/16` or `fd00:1::/48`",
+                ],
+            ),
+            (
+                json!({"podCIDR": "fd00:1::/48", "serviceCIDR": "ff02::/112"}),
+                &[
+                    "spec.networking.serviceCIDR: `ff02::/112` includes multicast addresses (`ff00::/8`), which nothing on a \
+                   network can have; choose a private range such as `10.244.0.0/16` or `fd00:1::/48`",
+                ],
+            ),
+            (
+                pool("169.254.1.1", "169.254.1.9"),
+                &[
+                    "spec.networking.loadBalancerPool: `169.254.1.1-169.254.1.9` includes link-local addresses (`169.254.0.0/16`), \
+                   which nothing on a network can have; choose a private range such as `10.244.0.0/16` or `fd00:1::/48`",
+                ],
+            ),
             (
                 json!({"podCIDR": "10.244.0.0"}),
                 &[
@@ -285,6 +384,30 @@ mod tests {
             [
                 "spec.addons.loadBalancer.addressPool: the range starts at `10.40.1.9`, which is after its end `10.40.1.1`; \
               swap the two"
+            ]
+        );
+    }
+
+    #[test]
+    fn no_more_addresses_than_a_pool_hands_out() {
+        let ipam = provider(json!({"spec": {"network": {"mode": "ipam", "poolRefs": [{"name": "vlan50"}]}}}));
+        let halved = pool(json!({"spec": {"cidr": "10.50.0.0/28", "reserved": [{"cidr": "10.50.0.0/29"}]}}));
+        let mut facts = facts_with(&[ipam, halved]);
+        let wanting = |size: i32| cluster(json!({"spec": {"networking": {"lbPoolSize": size}}}));
+        assert_eq!(on_create(check, &wanting(8), &facts), [""; 0]);
+        assert_eq!(
+            on_create(check, &wanting(9), &facts),
+            [
+                "spec.networking.lbPoolSize: `9` is more than the provider's pools hand out in one piece; write at most 8, or ask the \
+              platform's administrators for a larger pool"
+            ]
+        );
+        facts.lose(crate::facts::FactKind::Pool);
+        assert_eq!(
+            on_create(check, &wanting(9), &facts),
+            [
+                "spec.providerConfigRef: the NetworkPool `vlan50` in namespace `butler-system` cannot be read at the moment; try again, and tell the \
+              platform's administrators if it stays so"
             ]
         );
     }

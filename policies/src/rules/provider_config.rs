@@ -10,6 +10,7 @@ use butler_api::address::parse_address;
 use butler_api::excerpt::excerpt;
 use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+use butler_api::wire::given;
 
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Facts, Lookup};
@@ -18,6 +19,8 @@ use crate::review::Review;
 
 /// A setting that the provider needs is missing.
 const SETTING_REQUIRED: &str = "SettingRequired";
+/// The address of the provider is none.
+const ENDPOINT: &str = "Endpoint";
 /// The settings of another provider are there.
 const OTHER_SETTINGS: &str = "OtherSettings";
 /// The credentials are those of somebody else.
@@ -58,12 +61,12 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
         (ProviderKind::Gcp, spec.gcp.is_some()),
         (ProviderKind::Local, spec.local.is_some()),
     ];
-    for (block, given) in blocks {
+    for (block, is_given) in blocks {
         let name = block.as_str();
-        if block == kind && !given && kind != ProviderKind::Local {
+        if block == kind && !is_given && kind != ProviderKind::Local {
             let message = format!("a provider of type `{name}` needs its settings; add the block");
             findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{name}"), message));
-        } else if block != kind && given {
+        } else if block != kind && is_given {
             let message =
                 format!("is not read, because the provider is `{}`; remove the block", kind.as_str());
             findings.invalid(OTHER_SETTINGS, format!("spec.{name}"), message);
@@ -107,6 +110,22 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
     for (path, _) in settings.into_iter().filter(|(_, value)| value.is_empty()) {
         let message = "is empty; write it, because the provider cannot be used without it";
         findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{path}"), message));
+    }
+    let endpoints = [
+        ("harvester", spec.harvester.as_ref().and_then(|it| given(&it.endpoint))),
+        ("nutanix", spec.nutanix.as_ref().map(|it| it.endpoint.as_str())),
+        ("proxmox", spec.proxmox.as_ref().map(|it| it.endpoint.as_str())),
+    ];
+    for (block, endpoint) in endpoints {
+        let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) else { continue };
+        let host = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
+        if host.is_none_or(|host| host.is_empty() || host.contains(char::is_whitespace)) {
+            let message = format!(
+                "`{}` is no address; write one that begins with `https://` or `http://`",
+                excerpt(endpoint)
+            );
+            findings.invalid(ENDPOINT, format!("spec.{block}.endpoint"), message);
+        }
     }
     if kind != ProviderKind::Local
         && spec.credentials_ref.as_ref().is_none_or(|secret| secret.name.is_empty())
@@ -244,9 +263,17 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 11] = [
+        let table: [(Value, &[&str]); 13] = [
             (json!({}), &[]),
             (json!({"scope": {"type": "team", "teamRef": {"name": "payments"}}}), &[]),
+            (json!({"harvester": {"endpoint": "https://harvester.example.org:6443"}}), &[]),
+            (
+                json!({"harvester": {"endpoint": "ftp://harvester.example.org"}}),
+                &[
+                    "spec.harvester.endpoint: `ftp://harvester.example.org` is no address; write one that begins with `https://` or \
+                   `http://`",
+                ],
+            ),
             (
                 json!({"harvester": null}),
                 &["spec.harvester: a provider of type `harvester` needs its settings; add the block"],
