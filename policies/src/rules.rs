@@ -27,6 +27,7 @@ pub mod worker_size;
 use std::collections::BTreeSet;
 
 use butler_api::address::{AddressError, Cidr};
+use butler_api::butler_config::{SupportedKubernetes, SupportedRange};
 use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
 use butler_api::{
@@ -108,7 +109,7 @@ pub const PROTECTIONS: &[Protection] = &[
     Protection {
         id: "provider-config",
         kind: Kind::ProviderConfig,
-        users: &[FactKind::Cluster],
+        users: &[FactKind::Cluster, FactKind::Team, FactKind::Config],
         check: provider_config::protect,
     },
     Protection {
@@ -120,7 +121,7 @@ pub const PROTECTIONS: &[Protection] = &[
     Protection {
         id: "addon-definition",
         kind: Kind::AddonDefinition,
-        users: &[FactKind::Addon],
+        users: &[FactKind::Addon, FactKind::Cluster, FactKind::Definition],
         check: addon_definition::protect,
     },
     Protection {
@@ -175,6 +176,14 @@ impl<'a, T> Case<'a, T> {
     /// The platform's settings, or the defaults of them.
     pub fn config(&self) -> Option<&'a ButlerConfigSpec> {
         self.facts.config_spec()
+    }
+
+    /// The minors that the hosted control plane runs.
+    pub fn hosted(&self) -> SupportedRange {
+        self.config().map_or_else(
+            || SupportedKubernetes::default().range(),
+            |config| config.supported_kubernetes.range(),
+        )
     }
 
     /// Whether the caller is an administrator of the platform: by their User, by the group that Kubernetes lets do
