@@ -11,6 +11,7 @@ use butler_api::names::dns_label;
 use butler_api::reference::NsRef;
 use butler_api::wire::given;
 
+use super::addons::asked;
 use super::tenant_addon::{compiled, way_back};
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Facts};
@@ -123,14 +124,47 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         })
         .collect();
     addons.sort();
-    if addons.is_empty() {
-        return;
+    if !addons.is_empty() {
+        let message = format!("TenantAddons install it ({}); delete them first", places(&addons));
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(addons.into_iter().map(FactKey::Addon).fold(finding, Finding::resting_on));
     }
-    let names: Vec<String> = addons.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    let message =
-        format!("TenantAddons install it ({}); delete them first", listed(names.iter().map(String::as_str)));
-    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
-    findings.add(addons.into_iter().map(FactKey::Addon).fold(finding, Finding::resting_on));
+    let clusters =
+        facts.clusters().filter(|it| asked(&it.spec.addons).iter().any(|addon| addon.name == review.name));
+    let mut clusters: Vec<NsRef> = clusters
+        .map(|cluster| NsRef {
+            name: name_of(&cluster.metadata).to_owned(),
+            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    clusters.sort();
+    if !clusters.is_empty() {
+        let message = format!(
+            "`spec.addons` of TenantClusters asks for it ({}); remove it there, or delete them first",
+            places(&clusters)
+        );
+        // One witness is enough; reading thousands of clusters once more would take longer than the caller waits.
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(clusters.into_iter().take(1).map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
+    let dependents = facts.definitions().filter(|it| it.spec.depends_on.iter().any(|on| *on == review.name));
+    let mut dependents: Vec<&str> =
+        dependents.map(|it| name_of(&it.metadata)).filter(|it| *it != review.name).collect();
+    dependents.sort_unstable();
+    if !dependents.is_empty() {
+        let message = format!(
+            "other addons need it ({}); remove it from their `spec.dependsOn` first",
+            listed(dependents.iter().copied())
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        let keys = dependents.into_iter().map(|name| FactKey::Definition(name.to_owned()));
+        findings.add(keys.fold(finding, Finding::resting_on));
+    }
+}
+
+fn places(of: &[NsRef]) -> String {
+    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    listed(names.iter().map(String::as_str))
 }
 
 #[cfg(test)]
@@ -245,6 +279,17 @@ mod tests {
         assert_eq!(
             crate::judge(&review, &facts_with(&[addon_json(json!({}))])).message(),
             "metadata.name: TenantAddons install it (`payments/orders-argocd`); delete them first"
+        );
+        let asking = cluster_json(json!({"spec": {"addons": {"gitops": {"provider": "argocd"}}}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[asking])).message(),
+            "metadata.name: `spec.addons` of TenantClusters asks for it (`payments/orders`); remove it there, or delete them first"
+        );
+        let needing =
+            definition(json!({"metadata": {"name": "rollouts"}, "spec": {"dependsOn": ["argocd"]}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[needing])).message(),
+            "metadata.name: other addons need it (`rollouts`); remove it from their `spec.dependsOn` first"
         );
     }
 }

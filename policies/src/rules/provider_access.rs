@@ -30,6 +30,11 @@ const CREDENTIALS_MISSING: &str = "CredentialsMissing";
 
 pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     let Some(at) = case.provider_ref() else {
+        // A default may be in what nobody can read, which the rule `tenancy-mode` says.
+        let team = case.team_name().map(|team| case.facts.team(team));
+        if case.facts.config() == Lookup::Unknown || team == Some(Lookup::Unknown) {
+            return;
+        }
         let message = "neither the team nor the platform has a default; name a ProviderConfig, for example \
                        `providerConfigRef: {name: harvester}`";
         let finding =
@@ -192,6 +197,21 @@ mod tests {
         assert_eq!(found("payments/harvester-a"), [""; 0]);
         let platforms = [elsewhere.clone(), allowed("butler-system/harvester-a")];
         assert_eq!(on_create(check, &cluster(json!({})), &facts_with(&platforms)), [""; 0]);
+    }
+
+    #[test]
+    fn what_nobody_can_read_is_not_said_to_be_missing() {
+        let silent = cluster(json!({"spec": {"providerConfigRef": null}}));
+        for kind in [crate::facts::FactKind::Config, crate::facts::FactKind::Team] {
+            let mut facts = facts();
+            facts.lose(kind);
+            assert_eq!(on_create(check, &silent, &facts), [""; 0]);
+            let denials: Vec<String> = crate::judge::standing(&silent, &facts).iter().map(line).collect();
+            assert!(
+                denials.iter().any(|denial| denial.contains("cannot be read at the moment")),
+                "{denials:?}"
+            );
+        }
     }
 
     #[test]

@@ -9,11 +9,11 @@ use butler_api::ProviderConfig;
 use butler_api::address::parse_address;
 use butler_api::excerpt::excerpt;
 use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
-use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+use butler_api::reference::{LocalRef, NsRef, SYSTEM_NAMESPACE};
 use butler_api::wire::given;
 
 use super::{Case, listed, name_of};
-use crate::facts::{FactKey, Facts, Lookup};
+use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
 
@@ -39,6 +39,9 @@ pub(super) fn check(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
     check_credentials(case.object, findings);
     check_scope(case, findings);
     check_network(case, findings);
+    if let Some(old) = case.old() {
+        check_rescoped(case, old, findings);
+    }
     if let Some(old) = case.old().filter(|old| old.spec.provider != case.object.spec.provider) {
         let message = format!(
             "cannot change from `{}` to `{}`, because machines were built with it; create another ProviderConfig",
@@ -238,14 +241,74 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         })
         .collect();
     clusters.sort();
-    if clusters.is_empty() {
+    if !clusters.is_empty() {
+        let message = format!("clusters run on it ({}); delete them first", places(&clusters));
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
+    let is_it =
+        |default: &Option<LocalRef>| default.as_ref().is_some_and(|it| it.in_system_namespace() == at);
+    if facts.config_spec().is_some_and(|config| is_it(&config.default_provider_config_ref)) {
+        let message = "it is the platform's default; name another in `spec.defaultProviderConfigRef` of the ButlerConfig first";
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(finding.resting_on(FactKey::Config));
+    }
+    let mut teams: Vec<&str> = facts
+        .teams()
+        .filter(|team| is_it(&team.spec.provider_config_ref))
+        .map(|team| name_of(&team.metadata))
+        .collect();
+    teams.sort_unstable();
+    if !teams.is_empty() {
+        let message = format!(
+            "it is the default of Teams ({}); name another in their `spec.providerConfigRef` first",
+            listed(teams.iter().copied())
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        let keys = teams.into_iter().map(|name| FactKey::Team(name.to_owned()));
+        findings.add(keys.fold(finding, Finding::resting_on));
+    }
+}
+
+fn places(of: &[NsRef]) -> String {
+    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    listed(names.iter().map(String::as_str))
+}
+
+/// A provider that is kept for a team from now on would be taken from under the clusters of others.
+fn check_rescoped(case: &Case<'_, ProviderConfig>, old: &ProviderConfig, findings: &mut Findings) {
+    const PATH: &str = "spec.scope";
+    let (own, old) = (&case.object.spec.scope, &old.spec.scope);
+    if own == old {
         return;
     }
-    let names: Vec<String> = clusters.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    let message =
-        format!("clusters run on it ({}); delete them first", listed(names.iter().map(String::as_str)));
-    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
-    findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    if !case.facts.knows_all(FactKind::Cluster) {
+        return findings.unknown_kind(PATH, FactKind::Cluster);
+    }
+    let metadata = &case.object.metadata;
+    let at = NsRef {
+        name: name_of(metadata).to_owned(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+    };
+    let shut_out = case.facts.clusters_of_provider(&at).filter(|cluster| {
+        let team = cluster.spec.team_ref.as_ref().map(|team| team.name.as_str());
+        old.admits(team) && !own.admits(team)
+    });
+    let mut clusters: Vec<NsRef> = shut_out
+        .map(|cluster| NsRef {
+            name: name_of(&cluster.metadata).to_owned(),
+            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    clusters.sort();
+    if !clusters.is_empty() {
+        let message = format!(
+            "clusters that it would no longer be open to run on it ({}); delete them first, or leave it open to their teams",
+            places(&clusters)
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, PATH, message);
+        findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
 }
 
 #[cfg(test)]
@@ -362,8 +425,33 @@ mod tests {
             config(json!({"spec": {"defaultProviderConfigRef": {"name": "harvester-a"}}})),
             cluster_json(json!({"spec": {"providerConfigRef": null}})),
         ];
-        assert_eq!(crate::judge(&review, &facts_with(&by_default)).message(), denial);
+        let message = crate::judge(&review, &facts_with(&by_default)).message().to_string();
+        assert!(message.contains(denial), "{message}");
+        assert!(
+            message.contains("metadata.name: it is the platform's default; name another in"),
+            "{message}"
+        );
         let elsewhere = cluster_json(json!({"spec": {"providerConfigRef": {"name": "other"}}}));
-        assert!(crate::judge(&review, &facts_with(&[elsewhere])).allows());
+        assert!(crate::judge(&review, &facts_with(std::slice::from_ref(&elsewhere))).allows());
+        let teams = team(json!({"spec": {"providerConfigRef": {"name": "harvester-a"}}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[elsewhere, teams])).message(),
+            "metadata.name: it is the default of Teams (`payments`); name another in their `spec.providerConfigRef` first"
+        );
+    }
+
+    #[test]
+    fn in_use_it_is_not_given_to_another_team() {
+        let kept = |team: &str| typed(json!({"scope": {"type": "team", "teamRef": {"name": team}}}));
+        let facts = facts_with(&[team(json!({"metadata": {"name": "shipping"}}))]);
+        assert_eq!(on_update(check, &typed(json!({})), &kept("payments"), &facts), [""; 0]);
+        assert_eq!(on_update(check, &kept("shipping"), &typed(json!({})), &facts), [""; 0]);
+        assert_eq!(
+            on_update(check, &typed(json!({})), &kept("shipping"), &facts),
+            [
+                "spec.scope: clusters that it would no longer be open to run on it (`payments/orders`); delete them first, or leave \
+              it open to their teams"
+            ]
+        );
     }
 }
