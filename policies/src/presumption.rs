@@ -51,7 +51,7 @@ pub fn unverified(review: &Review<'_>, kind: FactKind) -> Verdict {
     let mut findings = Findings::default();
     findings.of_rule("presumption");
     findings.unknown_kind("metadata.name", kind);
-    Verdict::of(review, findings.into_all())
+    Verdict::of(review, findings.into_found())
 }
 
 fn users_of(kind: Kind) -> Vec<Presumption> {

@@ -4,7 +4,7 @@
 //! `spec.resourceLimits` (set by administrators of the platform; what the platform gives every team is free),
 //! `spec.environments[].limits` (changed by administrators of the team *as it was*, so that one change cannot promote
 //! somebody and use the promotion), `spec.access` (same), `spec.environments[].access` (within the team's access),
-//! `spec.environments` (none removed while clusters are in it), amounts that can be read, spellings that agree. A Team with
+//! `spec.clusterDefaults`, `spec.providerConfigRef` and the rest of `spec.environments` (same), `spec.environments` (none removed while clusters are in it), amounts that can be read, spellings that agree. A Team with
 //! clusters cannot be deleted.
 
 mod who;
@@ -12,7 +12,9 @@ mod who;
 use std::collections::{HashMap, HashSet};
 
 use butler_api::Team;
+use butler_api::butler_config::SupportedRange;
 use butler_api::excerpt::excerpt;
+use butler_api::labels;
 use butler_api::names::dns_label;
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::team::{ClusterDefaults, ResourceLimits};
@@ -37,6 +39,12 @@ const LIMIT: &str = "Limit";
 const CONTRADICTION: &str = "Contradiction";
 /// There is a newer spelling.
 const OLDER_SPELLING: &str = "OlderSpelling";
+/// The hosted control plane does not run that minor.
+const NOT_HOSTED: &str = "NotHosted";
+/// The catalogue has no such addon.
+const ADDON_NOT_FOUND: &str = "AddonNotFound";
+/// The default provider does not exist.
+const PROVIDER_NOT_FOUND: &str = "ProviderNotFound";
 /// Clusters use what is removed.
 const IN_USE: &str = "InUse";
 
@@ -45,10 +53,12 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     who::check(case, findings);
     check_environments(case, findings);
     check_limits(case, findings);
-    check_defaults("spec.clusterDefaults", &case.object.spec.cluster_defaults, findings);
+    check_provider(case, findings);
+    let hosted = case.hosted();
+    check_defaults("spec.clusterDefaults", &case.object.spec.cluster_defaults, hosted, case.facts, findings);
     for (place, environment) in case.object.spec.environments.iter().enumerate() {
         let path = format!("spec.environments[{place}].clusterDefaults");
-        check_defaults(&path, &environment.cluster_defaults, findings);
+        check_defaults(&path, &environment.cluster_defaults, hosted, case.facts, findings);
     }
 }
 
@@ -77,7 +87,11 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
     match case.facts.namespace(name) {
         Lookup::Found(namespace) if namespace.team.as_deref() != Some(name) => {
             let message = format!(
-                "the namespace `{name}` exists and is not this team's, and a team gets the namespace of its name; choose another"
+                "the namespace `{name}` exists and is not this team's, and a team gets the namespace of its name; choose another, \
+                 or let the platform's administrators give it the labels `{}: {}` and `{}: {name}`",
+                labels::MANAGED_BY,
+                labels::MANAGED_BY_BUTLER,
+                labels::TEAM
             );
             findings.add(
                 Finding::deny(Fault::Forbidden, NAMESPACE_TAKEN, "metadata.name", message)
@@ -190,9 +204,41 @@ fn check_limit_amounts(limits: &ResourceLimits, findings: &mut Findings) {
 }
 
 /// Defaults that no cluster could be made with. Also asked for the ButlerConfig's.
-pub(super) fn check_defaults(path: &str, defaults: &ClusterDefaults, findings: &mut Findings) {
-    if let Some(Err(error)) = defaults.kubernetes_version().map(str::parse::<KubernetesVersion>) {
-        findings.invalid(LIMIT, format!("{path}.kubernetesVersion"), error.to_string());
+pub(super) fn check_defaults(
+    path: &str,
+    defaults: &ClusterDefaults,
+    hosted: SupportedRange,
+    facts: &Facts,
+    findings: &mut Findings,
+) {
+    let version_path = format!("{path}.kubernetesVersion");
+    match defaults.kubernetes_version().map(str::parse::<KubernetesVersion>) {
+        Some(Err(error)) => findings.invalid(LIMIT, version_path, error.to_string()),
+        Some(Ok(version)) if !hosted.contains(version) => {
+            let message =
+                format!("`{version}` is not run by the hosted control plane; choose one of {hosted}");
+            let finding = Finding::deny(Fault::NotSupported, NOT_HOSTED, version_path, message);
+            findings.add(finding.resting_on(FactKey::Config));
+        }
+        Some(Ok(_)) | None => {}
+    }
+    for (place, addon) in defaults.default_addons.iter().enumerate() {
+        if facts.definition(addon) == Lookup::Absent {
+            let message =
+                format!("the catalogue has no addon `{}` yet; clusters wait for it", excerpt(addon));
+            findings.warn(ADDON_NOT_FOUND, format!("{path}.defaultAddons[{place}]"), message);
+        }
+    }
+}
+
+/// A platform is set up in some order, so a provider that is still to come is no mistake.
+fn check_provider(case: &Case<'_, Team>, findings: &mut Findings) {
+    if let Some(provider) = &case.object.spec.provider_config_ref
+        && case.facts.provider(&provider.in_system_namespace()) == Lookup::Absent
+    {
+        let message =
+            format!("there is no ProviderConfig `{}` yet; clusters wait for it", excerpt(&provider.name));
+        findings.warn(PROVIDER_NOT_FOUND, "spec.providerConfigRef.name", message);
     }
 }
 

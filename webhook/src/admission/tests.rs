@@ -176,7 +176,7 @@ async fn a_look_that_fails_adds_nothing_to_a_denial_that_stands() {
     assert!(!script.asked().is_empty());
     assert_eq!(
         answer["status"]["message"],
-        "spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`"
+        "spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`"
     );
 }
 

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::facts::Facts;
+use crate::facts::{Fact, FactKey, FactKind, Facts};
 use crate::fixtures::*;
 use crate::review::Review;
 
@@ -133,6 +133,81 @@ fn a_release_is_installed_once() {
     let elsewhere =
         addon_json(json!({"metadata": {"name": "twin"}, "spec": {"clusterRef": {"name": "other"}}}));
     assert_eq!(found(json!({}), &facts_with(&[elsewhere])), [""; 0]);
+}
+
+#[test]
+fn nobody_takes_a_release_of_the_cluster_or_of_the_platform() {
+    let cilium = || {
+        definition(json!({
+            "metadata": {"name": "cilium"}, "spec": {"platform": true, "defaults": {"namespace": "kube-system"}}
+        }))
+    };
+    let posing =
+        || own_chart(json!({"chart": "cilium", "releaseName": "cilium", "namespace": "kube-system"}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium()])),
+        [
+            "spec.helm.releaseName: the release `cilium` in namespace `kube-system` is kept for the platform's addon `cilium`; \
+          choose another name or namespace"
+        ]
+    );
+    let elsewhere = own_chart(json!({"releaseName": "cilium", "namespace": "queue"}));
+    assert_eq!(found(elsewhere, &facts_with(&[cilium()])), [""; 0]);
+    let with_network = cluster_json(json!({"spec": {"addons": {"cni": {"provider": "cilium"}}}}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium(), with_network])),
+        [
+            "spec.helm.releaseName: `spec.addons.cni` of the TenantCluster is already the release `cilium` in namespace \
+          `kube-system`; change that, or choose another name"
+        ]
+    );
+    let with_gitops = cluster_json(json!({"spec": {"addons": {"gitops": {"provider": "argocd"}}}}));
+    assert_eq!(
+        found(json!({}), &facts_with(&[with_gitops])),
+        [
+            "spec.addon: the cluster installs `argocd` itself; set it in `spec.addons.gitops` of the TenantCluster instead"
+        ]
+    );
+    let mut unknown = facts();
+    unknown.lose(FactKind::Definition);
+    assert_eq!(
+        found(posing(), &unknown),
+        [
+            "spec.helm.releaseName: not every AddonDefinition can be read at the moment; try again, and tell the platform's \
+          administrators if it stays so"
+        ]
+    );
+}
+
+#[test]
+fn what_nobody_can_say_is_not_taken_for_a_yes() {
+    let lost = |kind: FactKind, objects: &[Value]| {
+        let mut facts = facts_with(objects);
+        facts.lose(kind);
+        facts
+    };
+    assert_eq!(
+        found(json!({}), &lost(FactKind::Team, &[])),
+        [
+            "spec.addon: the Team `payments` cannot be read at the moment; try again, and tell the platform's administrators if it \
+          stays so"
+        ]
+    );
+    let body = review_body("DELETE", "tenantaddons", &Value::Null, &addon_json(json!({})), "ana@example.org");
+    let review = Review::parse(body.as_bytes()).expect("review");
+    let platforms = definition(json!({"spec": {"platform": true}}));
+    let verdict = crate::judge(&review, &lost(FactKind::Cluster, std::slice::from_ref(&platforms)));
+    assert_eq!(
+        verdict.message(),
+        "metadata.name: the platform depends on this addon; only its administrators may remove it"
+    );
+    assert!(!crate::judge(&review, &lost(FactKind::Definition, &[])).allows());
+    // A User who is disabled is no administrator, whatever the API server's authorization says.
+    let mut facts = lost(FactKind::User, &[platforms]);
+    facts.learn(FactKey::Administrator("ana@example.org".to_owned()), Fact::Administrator);
+    assert!(!crate::judge(&review, &facts).allows());
+    facts.regain(FactKind::User);
+    assert!(crate::judge(&review, &facts).allows());
 }
 
 #[test]
