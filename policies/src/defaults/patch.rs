@@ -1,15 +1,13 @@
 //! A minimal JSON Patch.
 //!
 //! Fields are added one by one; what goes into the patch depends on which of their parents the object already has. The
-//! object is scanned for that only when there is something to add.
+//! object is walked over for that only when there is something to add.
 
+mod path;
 mod shape;
 
-use std::borrow::Cow;
-
-use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
-
+use self::path::Below;
+pub(crate) use self::path::Path;
 use self::shape::Shape;
 
 /// A value to write.
@@ -22,7 +20,7 @@ pub enum Written {
     /// A list of texts.
     List(Vec<String>),
     /// An object, its fields in the order of writing.
-    Object(Vec<(Cow<'static, str>, Written)>),
+    Object(Vec<(&'static str, Written)>),
 }
 
 impl From<&str> for Written {
@@ -49,46 +47,50 @@ impl From<i32> for Written {
     }
 }
 
-impl Serialize for Written {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+impl Written {
+    fn write(&self, into: &mut Vec<u8>) {
         match self {
-            Self::Text(text) => serializer.serialize_str(text),
-            Self::Number(number) => serializer.serialize_i64(*number),
-            Self::List(texts) => serializer.collect_seq(texts),
-            Self::Object(fields) => {
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                for (name, value) in fields {
-                    map.serialize_entry(name, value)?;
+            Self::Text(text) => quote(text, into),
+            Self::Number(number) => into.extend_from_slice(number.to_string().as_bytes()),
+            Self::List(texts) => {
+                for (place, text) in texts.iter().enumerate() {
+                    into.push(if place == 0 { b'[' } else { b',' });
+                    quote(text, into);
                 }
-                map.end()
+                into.extend_from_slice(if texts.is_empty() { b"[]" } else { b"]" });
+            }
+            Self::Object(fields) => {
+                for (place, (name, value)) in fields.iter().enumerate() {
+                    into.push(if place == 0 { b'{' } else { b',' });
+                    quote(name, into);
+                    into.push(b':');
+                    value.write(into);
+                }
+                into.extend_from_slice(if fields.is_empty() { b"{}" } else { b"}" });
             }
         }
     }
 }
 
-/// One field to write: its path in parts, and its value.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fill {
-    path: Vec<Cow<'static, str>>,
-    value: Written,
+/// Writes text as a JSON string.
+pub(crate) fn quote(text: &str, into: &mut Vec<u8>) {
+    // Text always has a form in JSON, and a vector takes whatever is written to it.
+    let _ = serde_json::to_writer(into, text);
 }
 
 /// The fields to write.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Fills(Vec<Fill>);
+pub struct Fills(Vec<(Path, Written)>);
 
 impl Fills {
     /// Writes a field of the object, by its dotted path, unless it is there already.
     pub fn add(&mut self, path: &'static str, value: impl Into<Written>) {
-        let mut parts = Vec::with_capacity(6);
-        parts.extend(path.split('.').map(Cow::Borrowed));
-        self.0.push(Fill { path: parts, value: value.into() });
+        self.0.push((Path::Field(path), value.into()));
     }
 
     /// Writes an annotation.
     pub fn annotate(&mut self, key: &'static str, value: impl Into<Written>) {
-        let path = vec!["metadata".into(), "annotations".into(), key.into()];
-        self.0.push(Fill { path, value: value.into() });
+        self.0.push((Path::Annotation(key), value.into()));
     }
 
     /// Whether there is nothing to write.
@@ -97,9 +99,11 @@ impl Fills {
     }
 
     /// The dotted paths of the fields of the spec.
-    pub fn spec_paths(&self) -> impl Iterator<Item = String> + use<'_> {
-        let in_spec = self.0.iter().filter(|fill| fill.path.first().is_some_and(|first| first == "spec"));
-        in_spec.map(|fill| fill.path.join("."))
+    pub fn spec_paths(&self) -> impl Iterator<Item = &'static str> + use<'_> {
+        self.0.iter().filter_map(|(path, _)| match path {
+            Path::Field(path) => path.starts_with("spec.").then_some(*path),
+            Path::Annotation(_) => None,
+        })
     }
 
     /// The patch that writes them into that object.
@@ -108,13 +112,13 @@ impl Fills {
             return Patch::default();
         }
         let mut shape = Shape::default();
-        self.0.iter().for_each(|fill| shape.ask_for(&fill.path));
+        self.0.iter().for_each(|(path, _)| shape.ask_for(*path));
         if let Some(object) = object {
             shape.read(object);
         }
-        let mut patch = Patch::default();
-        for fill in self.0 {
-            patch.write(&shape, fill);
+        let mut patch = Patch { operations: Vec::with_capacity(8), paths: Vec::with_capacity(self.0.len()) };
+        for (path, value) in self.0 {
+            patch.write(&shape, path, value);
         }
         patch
     }
@@ -123,8 +127,8 @@ impl Fills {
 /// Operations in the order of writing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Patch {
-    operations: Vec<(Vec<Cow<'static, str>>, Written)>,
-    paths: Vec<String>,
+    operations: Vec<(Path, Written)>,
+    paths: Vec<Path>,
 }
 
 impl Patch {
@@ -133,77 +137,60 @@ impl Patch {
         self.operations.is_empty()
     }
 
-    /// The dotted paths of all fields that are written.
-    pub fn paths(&self) -> &[String] {
-        &self.paths
+    /// The dotted paths of all fields that are written, joined by commas.
+    pub fn paths(&self) -> String {
+        let mut text = String::with_capacity(self.paths.len() * 40);
+        for path in &self.paths {
+            if !text.is_empty() {
+                text.push(',');
+            }
+            path.dotted(&mut text);
+        }
+        text
     }
 
     /// The patch as RFC 6902 has it.
     pub fn to_bytes(&self) -> Vec<u8> {
-        // Only a map with keys that are no text, or a type that refuses, could fail; there is neither.
-        serde_json::to_vec(self).unwrap_or_default()
+        let mut bytes = Vec::with_capacity(2 + self.operations.len() * 128);
+        bytes.push(b'[');
+        for (place, (path, value)) in self.operations.iter().enumerate() {
+            if place > 0 {
+                bytes.push(b',');
+            }
+            bytes.extend_from_slice(br#"{"op":"add","path":"#);
+            quote(&path.pointer(), &mut bytes);
+            bytes.extend_from_slice(br#","value":"#);
+            value.write(&mut bytes);
+            bytes.push(b'}');
+        }
+        bytes.push(b']');
+        bytes
     }
 
     /// Adds below the deepest parent that is there, or into an operation that already makes one that is not.
-    fn write(&mut self, shape: &Shape, fill: Fill) {
-        self.paths.push(fill.path.join("."));
-        let present = shape.depth_of(&fill.path);
-        let split = (present + 1).min(fill.path.len());
-        let (at, below) = fill.path.split_at(split);
-        let existing = self.operations.iter_mut().find(|(path, _)| path == at);
-        match existing {
-            Some((_, made)) => insert(made, below, fill.value),
-            None => {
-                let value = below
-                    .iter()
-                    .rev()
-                    .fold(fill.value, |value, name| Written::Object(vec![(name.clone(), value)]));
-                self.operations.push((at.to_vec(), value));
-            }
+    fn write(&mut self, shape: &Shape, path: Path, value: Written) {
+        self.paths.push(path);
+        let (at, below) = path.split_after(shape.depth_of(path));
+        match self.operations.iter_mut().find(|(made, _)| *made == at) {
+            Some((_, made)) => insert(made, below, value),
+            None => self.operations.push((at, nest(below, value))),
         }
     }
 }
 
-fn insert(made: &mut Written, below: &[Cow<'static, str>], value: Written) {
-    let (Written::Object(fields), Some((name, rest))) = (made, below.split_first()) else { return };
-    match fields.iter_mut().find(|(existing, _)| existing == name) {
-        Some((_, inner)) => insert(inner, rest, value),
-        None => {
-            let value =
-                rest.iter().rev().fold(value, |value, name| Written::Object(vec![(name.clone(), value)]));
-            fields.push((name.clone(), value));
-        }
+fn nest(mut below: Below, value: Written) -> Written {
+    match below.next() {
+        Some(name) => Written::Object(vec![(name, nest(below, value))]),
+        None => value,
     }
 }
 
-impl Serialize for Patch {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Operation<'a> {
-            op: &'static str,
-            path: String,
-            value: &'a Written,
-        }
-        serializer.collect_seq(self.operations.iter().map(|(path, value)| Operation {
-            op: "add",
-            path: pointer(path),
-            value,
-        }))
+fn insert(made: &mut Written, mut below: Below, value: Written) {
+    let (Written::Object(fields), Some(name)) = (made, below.next()) else { return };
+    match fields.iter_mut().find(|(existing, _)| *existing == name) {
+        Some((_, inner)) => insert(inner, below, value),
+        None => fields.push((name, nest(below, value))),
     }
-}
-
-/// A path as RFC 6901 has it.
-fn pointer(path: &[Cow<'static, str>]) -> String {
-    let mut pointer = String::with_capacity(64);
-    for part in path {
-        pointer.push('/');
-        if part.contains(['~', '/']) {
-            pointer.push_str(&part.replace('~', "~0").replace('/', "~1"));
-        } else {
-            pointer.push_str(part);
-        }
-    }
-    pointer
 }
 
 #[cfg(test)]

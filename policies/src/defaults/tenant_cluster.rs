@@ -350,7 +350,7 @@ fn annotate(
     keep_or(annotations::CREATOR_EMAIL, creator.clone());
     keep_or(annotations::OWNER, creator);
     keep_or(annotations::DEFAULT_ADDONS, Some(more_addons.join(",")));
-    let filled: Vec<String> = fills.spec_paths().collect();
+    let filled: Vec<&str> = fills.spec_paths().collect();
     let before = old.and_then(|old| of(old, annotations::FILLED_IN));
     let present = of(cluster, annotations::FILLED_IN);
     match (old, present, before) {

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::envelope::{Operation, Request, Resource, UserInfo};
-use super::scan::{Scan, plain};
+use super::scan::Scan;
 use super::spans::Object;
 
 /// The request of a review, or nothing if it has to be read more carefully.
@@ -14,8 +14,8 @@ pub(super) fn request(text: &str) -> Option<Request<'_>> {
     let mut scan = Scan::new(text);
     let (mut version, mut kind, mut request) = (None, None, None);
     scan.object(|scan, name| match name {
-        "apiVersion" => once(&mut version, scan.text()?),
-        "kind" => once(&mut kind, scan.text()?),
+        "apiVersion" => once(&mut version, scan.plain()?),
+        "kind" => once(&mut kind, scan.plain()?),
         "request" => once(&mut request, walk(scan)?),
         _ => scan.value().map(drop),
     })?;
@@ -28,12 +28,12 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
     let (mut namespace, mut name, mut user_info, mut dry_run) = (None, None, None, None);
     let (mut object, mut old_object) = (None, None);
     scan.object(|scan, field| match field {
-        "uid" => once(&mut uid, scan.text()?),
+        "uid" => once(&mut uid, scan.plain()?),
         "resource" => once(&mut resource, walk_resource(scan)?),
-        "subResource" => once(&mut sub_resource, scan.text()?),
-        "operation" => once(&mut operation, operation_of(scan.text()?)?),
-        "namespace" => once(&mut namespace, scan.text()?),
-        "name" => once(&mut name, scan.text()?),
+        "subResource" => once(&mut sub_resource, scan.plain()?),
+        "operation" => once(&mut operation, operation_of(scan.plain()?)?),
+        "namespace" => once(&mut namespace, scan.plain()?),
+        "name" => once(&mut name, scan.plain()?),
         "userInfo" => once(&mut user_info, walk_user(scan)?),
         "object" => once(&mut object, Object::walk(scan)?),
         "oldObject" => once(&mut old_object, Object::walk(scan)?),
@@ -57,9 +57,9 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
 fn walk_resource<'a>(scan: &mut Scan<'a>) -> Option<Resource<'a>> {
     let (mut group, mut version, mut resource) = (None, None, None);
     scan.object(|scan, name| match name {
-        "group" => once(&mut group, scan.text()?),
-        "version" => once(&mut version, scan.text()?),
-        "resource" => once(&mut resource, scan.text()?),
+        "group" => once(&mut group, scan.plain()?),
+        "version" => once(&mut version, scan.plain()?),
+        "resource" => once(&mut resource, scan.plain()?),
         _ => scan.value().map(drop),
     })?;
     let borrowed = |text: Option<&'a str>| Cow::Borrowed(text.unwrap_or_default());
@@ -69,11 +69,11 @@ fn walk_resource<'a>(scan: &mut Scan<'a>) -> Option<Resource<'a>> {
 fn walk_user<'a>(scan: &mut Scan<'a>) -> Option<UserInfo<'a>> {
     let (mut username, mut groups) = (None, None);
     scan.object(|scan, name| match name {
-        "username" => once(&mut username, scan.text()?),
+        "username" => once(&mut username, scan.plain()?),
         "groups" => {
             let mut all = Vec::new();
             scan.list(|scan| {
-                all.push(Cow::Borrowed(scan.text()?));
+                all.push(Cow::Borrowed(scan.plain()?));
                 Some(())
             })?;
             once(&mut groups, all)
@@ -101,12 +101,5 @@ fn bool_of(text: &str) -> Option<bool> {
         "true" => Some(true),
         "false" => Some(false),
         _ => None,
-    }
-}
-
-impl<'a> Scan<'a> {
-    /// Walks past a string that can be taken as it is.
-    fn text(&mut self) -> Option<&'a str> {
-        plain(self.string()?)
     }
 }

@@ -32,7 +32,7 @@ impl<'a> Scan<'a> {
             return Some(());
         }
         loop {
-            let name = plain(self.string()?)?;
+            let name = self.plain()?;
             self.expect(b':')?;
             field(self, name)?;
             match self.next()? {
@@ -94,6 +94,15 @@ impl<'a> Scan<'a> {
         let start = self.at;
         self.skip_string()?;
         self.text.get(start..self.at)
+    }
+
+    /// Walks past a string that can be taken as it is, and gives what is between the quotes.
+    pub(crate) fn plain(&mut self) -> Option<&'a str> {
+        self.expect(b'"')?;
+        let start = self.at;
+        let end = start + plain_bytes(self.text.as_bytes().get(start..)?)?;
+        self.at = end + 1;
+        (self.byte(end)? == b'"').then(|| self.text.get(start..end)).flatten()
     }
 
     /// The next byte that is no white space, which is in front of the walk then.
@@ -181,7 +190,7 @@ impl<'a> Scan<'a> {
         self.at += 1;
         loop {
             let rest = self.text.as_bytes().get(self.at..)?;
-            let plain = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+            let plain = plain_bytes(rest)?;
             self.at += plain + 1;
             match rest.get(plain)? {
                 b'"' => return Some(()),
@@ -234,6 +243,28 @@ impl<'a> Scan<'a> {
         self.at += count;
         (count > 0).then_some(count)
     }
+}
+
+/// How many bytes come before the next quote, backslash or control character. Eight bytes at a time: a review is made of
+/// hundreds of short strings.
+fn plain_bytes(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHEST: u64 = ONES << 7;
+    // The highest bit of each byte that is zero; a borrow can reach only bytes behind the first such one.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (place, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let quotes = zeros(word ^ (ONES * u64::from(b'"')));
+        let backslashes = zeros(word ^ (ONES * u64::from(b'\\')));
+        let controls = word.wrapping_sub(ONES * 0x20) & !word;
+        let found = (quotes | backslashes | controls) & HIGHEST;
+        if found != 0 {
+            return Some(place * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let place = rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    Some(words.len() * 8 + place)
 }
 
 /// What is between the quotes, unless it has to be read to be known.
@@ -294,6 +325,21 @@ mod tests {
         for text in bad {
             assert!(!is_walked(text), "{text}");
             assert!(serde_json::from_str::<serde::de::IgnoredAny>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_string_is_found_wherever_it_is() {
+        for end in [b'"', b'\\', 0, 0x1f] {
+            for length in 0..40 {
+                for filler in [b'a', b' ', b'!', b'#', 0x7f, 0x80, 0xa2, 0xdc, 0xff] {
+                    let mut bytes = vec![filler; 48];
+                    bytes[length] = end;
+                    bytes[length + 1] = b'"';
+                    assert_eq!(plain_bytes(&bytes), Some(length), "{filler} {end}");
+                    assert_eq!(plain_bytes(&bytes[..length]), None);
+                }
+            }
         }
     }
 

@@ -83,8 +83,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     for addon in asked(&spec.addons) {
         check_version(case, &addon, findings);
         if addon.block != "cni" {
-            let path = format!("spec.addons.{}", addon.block);
-            check_allowed(case, path, addon.name, findings);
+            check_allowed(case, &addon, findings);
         }
     }
     for contradiction in spec.contradictions() {
@@ -153,15 +152,20 @@ fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
 }
 
 /// Whether the team of a cluster may have an addon. Also asked for TenantAddons.
-fn check_allowed(case: &Case<'_, TenantCluster>, path: String, addon: &str, findings: &mut Findings) {
+fn check_allowed(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
     let Some(team) = case.team() else { return };
-    if let Some(finding) = not_allowed(team, path, addon) {
+    let path = || format!("spec.addons.{}", addon.block);
+    if let Some(finding) = not_allowed(team, path, addon.name) {
         findings.add(finding);
     }
 }
 
 /// The finding for an addon that the team may not have. What is denied is denied even if it is also allowed.
-pub(super) fn not_allowed(team: &butler_api::Team, path: String, addon: &str) -> Option<Finding> {
+pub(super) fn not_allowed(
+    team: &butler_api::Team,
+    path: impl FnOnce() -> String,
+    addon: &str,
+) -> Option<Finding> {
     let limits = team.spec.resource_limits.as_ref()?;
     let name = name_of(&team.metadata);
     let message = if limits.denied_addons.iter().any(|denied| denied == addon) {
@@ -175,7 +179,7 @@ pub(super) fn not_allowed(team: &butler_api::Team, path: String, addon: &str) ->
         return None;
     };
     Some(
-        Finding::deny(Fault::Forbidden, NOT_ALLOWED, path, message)
+        Finding::deny(Fault::Forbidden, NOT_ALLOWED, path(), message)
             .resting_on(FactKey::Team(name.to_owned())),
     )
 }

@@ -166,7 +166,7 @@ fn check_allowed(
     let Some(team) = team.map(|team| &team.name).filter(|team| !team.is_empty()) else { return };
     match case.facts.team(team) {
         Lookup::Found(team) => {
-            if let Some(finding) = not_allowed(team, "spec.addon".to_owned(), name) {
+            if let Some(finding) = not_allowed(team, || "spec.addon".to_owned(), name) {
                 findings.add(finding);
             }
         }

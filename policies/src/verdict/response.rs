@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::Verdict;
-use crate::defaults::patch::Patch;
+use crate::defaults::patch::{Patch, quote};
 use crate::review::ReviewError;
 
 #[derive(Serialize)]
@@ -86,7 +86,7 @@ pub fn answer_verdict(uid: &str, verdict: &Verdict) -> Vec<u8> {
 /// Written by hand around the patch, most of the answer, which goes straight from its bytes to its place.
 pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
     let operations = if patch.is_empty() { Vec::new() } else { patch.to_bytes() };
-    let filled = patch.paths().join(",");
+    let filled = patch.paths();
     let mut answer = Vec::with_capacity(256 + uid.len() + filled.len() + operations.len() * 4 / 3);
     answer.extend_from_slice(
         br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"#,
@@ -105,11 +105,6 @@ pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
     }
     answer.extend_from_slice(b"}}");
     answer
-}
-
-fn quote(text: &str, into: &mut Vec<u8>) {
-    // Text always has a form in JSON, and a vector takes whatever is written to it.
-    let _ = serde_json::to_writer(into, text);
 }
 
 /// The answer to what could not be judged, if it has a uid to answer to.
@@ -138,7 +133,7 @@ fn base64(bytes: &[u8], into: &mut Vec<u8>) {
     let letters =
         |[a, b, c]: [u8; 3]| [letter(a >> 2), letter(a << 4 | b >> 4), letter(b << 2 | c >> 6), letter(c)];
     let (threes, rest) = bytes.as_chunks::<3>();
-    into.extend(threes.iter().flat_map(|three| letters(*three)));
+    threes.iter().for_each(|three| into.extend_from_slice(&letters(*three)));
     match rest {
         [a, b] => {
             let [first, second, third, _] = letters([*a, *b, 0]);

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use butler_bench::guard::SweptDirectory;
 use butler_certs::{Certificates, Files, Proof, server_config};
+use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey};
 use butler_policies::review::Caller;
 use butler_webhook::admission::{self, Admission, Reply};
@@ -94,6 +95,10 @@ struct Nobody;
 impl Look for Nobody {
     async fn look(&self, key: &FactKey, _: &Caller<'_>) -> Fact {
         panic!("{key} was looked up")
+    }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        panic!("{presumption:?} was listed")
     }
 }
 

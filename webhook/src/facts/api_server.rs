@@ -9,7 +9,8 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, NetworkPool, ProviderConfig, Team,
     TenantAddon, TenantCluster, User,
 };
-use butler_policies::facts::{Fact, FactKey};
+use butler_policies::Presumption;
+use butler_policies::facts::{Fact, FactKey, FactKind};
 use butler_policies::review::Caller;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::Namespace;
@@ -22,12 +23,15 @@ use tokio::time::timeout;
 use super::Look;
 use super::failure::Failure;
 use super::kept::{CONFIG_NAME, Kept, namespace_fact};
+use super::listing;
 use super::metrics::Metrics;
 use super::pace::Complaints;
 use super::secrets;
 
 /// How long one look may take. The API server waits five seconds for the whole review.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a list may take. All of a large platform's clusters are tens of megabytes.
+const LIST_PATIENCE: Duration = Duration::from_secs(3);
 /// Users are looked for by reading them all, because a server selects custom objects by nothing that is in their spec.
 /// More than that are not read; then nobody can say.
 const USER_PAGES: usize = 10;
@@ -54,6 +58,13 @@ impl ApiServer {
     /// Asks through that client.
     pub fn new(client: Client, metrics: Metrics) -> Self {
         Self { client, metrics, complaints: Arc::default() }
+    }
+
+    fn complain(&self, kind: FactKind, failure: &Failure) {
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaints.is_news(failure.label, Instant::now()) {
+            tracing::warn!(%kind, reason = failure.label, "a fact cannot be read: {failure}");
+        }
     }
 
     async fn ask(&self, key: &FactKey, caller: &Caller<'_>) -> Result<Fact, Failure> {
@@ -155,14 +166,22 @@ impl Look for ApiServer {
     async fn look(&self, key: &FactKey, caller: &Caller<'_>) -> Fact {
         let answer = timeout(PATIENCE, self.ask(key, caller)).await;
         let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
-            let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-            if complaints.is_news(failure.label, Instant::now()) {
-                tracing::warn!(kind = %key.kind(), reason = failure.label, "a fact cannot be read: {failure}");
-            }
+            self.complain(key.kind(), &failure);
             Fact::Unreadable
         });
         self.metrics.looked(key.kind(), &fact);
         fact
+    }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        let answer = timeout(LIST_PATIENCE, listing::list(&self.client, presumption)).await;
+        match answer.unwrap_or_else(|_| Err(Failure::no_answer())) {
+            Ok(all) => Some(all),
+            Err(failure) => {
+                self.complain(presumption.kind, &failure);
+                None
+            }
+        }
     }
 }
 

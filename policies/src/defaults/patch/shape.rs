@@ -1,106 +1,117 @@
-//! Which fields an object already has.
+//! Which of the parents of the fields to write an object already has.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::Path;
 use crate::review::scan::Scan;
 
-/// Which of the fields that are asked for an object has. Everything else in it is skipped, not kept.
+/// The parents that are asked for, each after its own. Everything else in an object is skipped, not kept.
 #[derive(Debug, Default)]
 pub(super) struct Shape {
-    name: Cow<'static, str>,
+    parents: Vec<Parent>,
+    /// Fields of one parent come one after the other.
+    last: Option<&'static str>,
+}
+
+#[derive(Debug)]
+struct Parent {
+    /// Nothing for a field of the object itself.
+    within: Option<usize>,
+    name: &'static str,
     is_object: bool,
-    inner: Vec<Shape>,
 }
 
 impl Shape {
-    pub(super) fn ask_for(&mut self, path: &[Cow<'static, str>]) {
-        let Some((first, rest)) = path.split_first() else { return };
-        match self.inner.iter_mut().find(|inner| inner.name == *first) {
-            Some(inner) => inner.ask_for(rest),
-            None => {
-                let mut inner = Self { name: first.clone(), ..Self::default() };
-                inner.ask_for(rest);
-                self.inner.push(inner);
-            }
+    /// Asks for what is around that field.
+    pub(super) fn ask_for(&mut self, path: Path) {
+        let Some(parent) = path.parent() else { return };
+        if self.last.replace(parent) == Some(parent) {
+            return;
+        }
+        let mut within = None;
+        for name in Path::Field(parent).names() {
+            let place = self.find(within, name).unwrap_or_else(|| {
+                self.parents.push(Parent { within, name, is_object: false });
+                self.parents.len() - 1
+            });
+            within = Some(place);
         }
     }
 
+    fn find(&self, within: Option<usize>, name: &str) -> Option<usize> {
+        self.parents.iter().position(|parent| parent.within == within && parent.name == name)
+    }
+
     pub(super) fn read(&mut self, object: &str) {
-        if self.walk(&mut Scan::new(object)).is_some() {
+        if self.walk(None, &mut Scan::new(object)).is_some() {
             return;
         }
+        self.parents.iter_mut().for_each(|parent| parent.is_object = false);
         let mut deserializer = serde_json::Deserializer::from_str(object);
         // What cannot be read to its end is no object to write into.
-        if self.deserialize(&mut deserializer).is_err() {
-            self.forget();
+        if (Careful { shape: self, place: None }).deserialize(&mut deserializer).is_err() {
+            self.parents.iter_mut().for_each(|parent| parent.is_object = false);
         }
     }
 
     /// The quick way, which gives up on what is out of the ordinary.
-    fn walk(&mut self, scan: &mut Scan<'_>) -> Option<()> {
-        self.forget();
-        if !scan.is_object()? {
+    fn walk(&mut self, place: Option<usize>, scan: &mut Scan<'_>) -> Option<()> {
+        let is_object = scan.is_object()?;
+        self.note(place, is_object);
+        if !is_object {
             return scan.value().map(drop);
         }
-        self.is_object = true;
-        scan.object(|scan, name| match self.inner.iter_mut().find(|inner| inner.name == name) {
-            Some(inner) => inner.walk(scan),
+        scan.object(|scan, name| match self.find(place, name) {
+            Some(inner) => self.walk(Some(inner), scan),
             None => scan.value().map(drop),
         })
     }
 
     /// Of a key that comes twice, the last one counts.
-    fn forget(&mut self) {
-        self.is_object = false;
-        self.inner.iter_mut().for_each(Self::forget);
+    fn note(&mut self, place: Option<usize>, is_object: bool) {
+        let Some(place) = place else { return };
+        if let Some(parent) = self.parents.get_mut(place) {
+            parent.is_object = is_object;
+        }
+        // What is within comes after it, and only counts if it is met again.
+        let within: Vec<usize> = (0..self.parents.len())
+            .filter(|inner| {
+                self.parents.get(*inner).is_some_and(|it| it.within == Some(place) && it.is_object)
+            })
+            .collect();
+        within.into_iter().for_each(|inner| self.note(Some(inner), false));
     }
 
-    /// How many parts of the path, from its start, are objects that are there.
-    pub(super) fn depth_of(&self, path: &[Cow<'static, str>]) -> usize {
-        let Some((first, rest)) = path.split_first() else { return 0 };
-        match self.inner.iter().find(|inner| inner.name == *first) {
-            Some(inner) if inner.is_object => 1 + inner.depth_of(rest),
-            Some(_) | None => 0,
-        }
+    /// How many names of the path, from its start, are objects that are there.
+    pub(super) fn depth_of(&self, path: Path) -> usize {
+        let mut within = None;
+        let is_there = |name: &&'static str| {
+            let place = self.find(within, name);
+            within = place;
+            place.and_then(|place| self.parents.get(place)).is_some_and(|parent| parent.is_object)
+        };
+        path.names().take_while(is_there).count()
     }
 }
 
-impl<'de> DeserializeSeed<'de> for &mut Shape {
+/// The other way, which takes whatever is JSON.
+struct Careful<'a> {
+    shape: &'a mut Shape,
+    place: Option<usize>,
+}
+
+impl<'de> DeserializeSeed<'de> for Careful<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        self.forget();
+        self.shape.note(self.place, false);
         deserializer.deserialize_any(self)
     }
 }
 
-/// Which of these has the name that comes next.
-struct OneOf<'a>(&'a [Shape]);
-
-impl<'de> DeserializeSeed<'de> for OneOf<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for OneOf<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the name of a field")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        Ok(self.0.iter().position(|shape| shape.name == name))
-    }
-}
-
-impl<'de> Visitor<'de> for &mut Shape {
+impl<'de> Visitor<'de> for Careful<'_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -108,10 +119,12 @@ impl<'de> Visitor<'de> for &mut Shape {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.is_object = true;
-        while let Some(place) = map.next_key_seed(OneOf(&self.inner))? {
-            match place.and_then(|place| self.inner.get_mut(place)) {
-                Some(inner) => map.next_value_seed(inner)?,
+        self.shape.note(self.place, true);
+        while let Some(name) = map.next_key::<String>()? {
+            match self.shape.find(self.place, &name) {
+                Some(inner) => {
+                    map.next_value_seed(Careful { shape: &mut *self.shape, place: Some(inner) })?
+                }
                 None => drop(map.next_value::<IgnoredAny>()?),
             }
         }
