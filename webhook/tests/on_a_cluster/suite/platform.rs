@@ -108,13 +108,19 @@ impl Platform {
     }
 
     /// Makes it as it was. What depends on the object of the case goes before it, and what it depends on changes back
-    /// after it.
+    /// after it. What cannot go before, because a changed object needs it, goes at the end.
     pub(super) async fn restore(&self, changed: &Changed, made: Option<&Value>) -> Result<(), String> {
+        let mut needed = Vec::new();
         for object in changed.remove.iter().rev().chain(made) {
-            self.remove(object).await?;
+            if self.remove(object).await.is_err() {
+                needed.push(object);
+            }
         }
         for object in changed.put_back.iter().rev() {
             self.put(object).await?;
+        }
+        for object in needed {
+            self.remove(object).await?;
         }
         Ok(())
     }
