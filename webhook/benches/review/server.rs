@@ -1,7 +1,7 @@
 //! The server, in a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -96,8 +96,12 @@ impl Look for Nobody {
     }
 }
 
-/// Serves until it is killed. Its address is its first line.
+/// Serves as long as whoever started it holds the other end of its input. Its address is its first line.
 pub(crate) fn serve() {
+    std::thread::spawn(|| {
+        std::io::stdin().read_to_end(&mut Vec::new()).ok();
+        std::process::exit(0);
+    });
     tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::stderr).init();
     let directory = std::env::var(DIRECTORY).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -145,6 +149,7 @@ impl ServerProcess {
         let mut child = Command::new(std::env::current_exe().unwrap())
             .arg(ARGUMENT)
             .env(DIRECTORY, directory.path())
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
