@@ -23,7 +23,7 @@ pub use self::multi_tenancy::{MultiTenancy, MultiTenancyMode};
 pub use self::observability::Observability;
 pub use self::reporting::{Audit, Notifications};
 pub use self::status::ButlerConfigStatus;
-pub use self::supported_kubernetes::SupportedKubernetes;
+pub use self::supported_kubernetes::{SupportedKubernetes, SupportedRange};
 pub use self::team_limits::TeamLimits;
 use crate::control_plane_resources::ControlPlaneResources;
 use crate::exposure::ControlPlaneExposure;

@@ -102,7 +102,7 @@ spec:
 
 const DENIAL: &str = "\
 The TenantCluster \"mistaken\" is invalid: 
-* spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`
+* spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`
 * spec.workers.machineTemplate.memory: `256Mi` is too little; write at least `1Gi`
 * spec.networking.serviceCIDR: `10.96.0.0/12` overlaps podCIDR `10.96.0.0/16`; choose a range apart from it
 ";

@@ -117,6 +117,11 @@ impl Facts {
         self.answer(self.clusters.get(at).map(|it| &**it), || FactKey::Cluster(at.clone()))
     }
 
+    /// All TenantClusters, in no order. There may be thousands: for what happens seldom.
+    pub fn clusters(&self) -> impl Iterator<Item = &TenantCluster> {
+        self.clusters.iter().map(|(_, cluster)| &**cluster)
+    }
+
     /// How many TenantClusters there are.
     pub fn cluster_count(&self) -> usize {
         self.clusters.len()

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use crate::facts::{FactKey, FactKind};
+use crate::ratchet::Standing;
 
 /// One thing that is wrong, or worth knowing, about a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,14 +114,69 @@ impl Finding {
     }
 }
 
+/// How many denials, and how many warnings, are kept of one object. Nobody reads more, and each takes memory.
+const MOST_KEPT: usize = 1000;
+
 /// What the rules found so far.
 #[derive(Debug, Default)]
 pub struct Findings {
     rule: &'static str,
-    all: Vec<Finding>,
+    found: Found,
+    forgiven: Standing,
+    /// Whether what is found goes to `forgiven`.
+    is_before: bool,
+}
+
+/// What was found, and how much more than is kept.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// In the order of the rules. While there is any denial there is one here.
+    pub kept: Vec<Finding>,
+    /// Denials that are not kept.
+    pub more_denials: usize,
+    /// Warnings that are not kept.
+    pub more_warnings: usize,
+}
+
+impl Found {
+    /// Whether anything stops the change.
+    pub fn denies(&self) -> bool {
+        self.kept.iter().any(Finding::denies)
+    }
+
+    fn add(&mut self, finding: Finding) {
+        let denies = finding.denies();
+        let more = if denies { &mut self.more_denials } else { &mut self.more_warnings };
+        // Once there is one too many, all that follow are.
+        let is_full = *more > 0
+            || self.kept.len() >= MOST_KEPT
+                && self.kept.iter().filter(|kept| kept.denies() == denies).take(MOST_KEPT).count()
+                    == MOST_KEPT;
+        if is_full {
+            *more += 1;
+        } else {
+            self.kept.push(finding);
+        }
+    }
+}
+
+impl From<Vec<Finding>> for Found {
+    fn from(kept: Vec<Finding>) -> Self {
+        Self { kept, ..Self::default() }
+    }
 }
 
 impl Findings {
+    /// Takes what is wrong with an object before a change.
+    pub(crate) fn before() -> Self {
+        Self { is_before: true, ..Self::default() }
+    }
+
+    /// Leaves out what was wrong before.
+    pub(crate) fn forgiving(forgiven: Standing) -> Self {
+        Self { forgiven, ..Self::default() }
+    }
+
     /// What follows was found by that rule.
     pub(crate) fn of_rule(&mut self, rule: &'static str) {
         self.rule = rule;
@@ -128,7 +184,12 @@ impl Findings {
 
     /// Adds a finding.
     pub fn add(&mut self, finding: Finding) {
-        self.all.push(Finding { rule: self.rule, ..finding });
+        let finding = Finding { rule: self.rule, ..finding };
+        if self.is_before {
+            self.forgiven.remember(&finding);
+        } else if !self.forgiven.covers(&finding) {
+            self.found.add(finding);
+        }
     }
 
     /// The value at that field is wrong.
@@ -177,8 +238,13 @@ impl Findings {
         self.add(Finding::deny(Fault::Invalid, "Unknown", path, message));
     }
 
-    /// All of them.
-    pub fn into_all(self) -> Vec<Finding> {
-        self.all
+    /// What was found.
+    pub fn into_found(self) -> Found {
+        self.found
+    }
+
+    /// What was wrong before.
+    pub(crate) fn into_standing(self) -> Standing {
+        self.forgiven
     }
 }

@@ -210,7 +210,7 @@ pub(crate) fn on_update_by<T>(
 fn lines<T>(check: Check<T>, case: &Case<'_, T>) -> Vec<String> {
     let mut findings = Findings::default();
     check(case, &mut findings);
-    findings.into_all().iter().map(line).collect()
+    findings.into_found().kept.iter().map(line).collect()
 }
 
 pub(crate) fn line(finding: &Finding) -> String {

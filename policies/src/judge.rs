@@ -9,7 +9,7 @@ use butler_api::tenant_cluster::Workers;
 
 use crate::defaults::{self, Completion};
 use crate::facts::{FactKey, Facts, Lookup};
-use crate::finding::{Fault, Finding, Findings};
+use crate::finding::{Fault, Finding, Findings, Found};
 use crate::ratchet;
 use crate::review::{Change, Review, Subject};
 use crate::rules::{self, Case, Moment, Rule};
@@ -43,7 +43,7 @@ pub fn judge(review: &Review<'_>, facts: &Facts) -> Verdict {
             judge_change(rules::CLUSTER_CREATION_POLICY, change, review, facts)
         }
         Subject::Scale { replicas } => judge_scale(*replicas, review, facts),
-        Subject::Untouched => Vec::new(),
+        Subject::Untouched => Found::default(),
         Subject::UnreadableDelete => protections(review, facts),
     };
     Verdict::of(review, findings)
@@ -52,7 +52,7 @@ pub fn judge(review: &Review<'_>, facts: &Facts) -> Verdict {
 /// What is wrong with a cluster as it stands, without a change and whoever made it.
 pub fn standing(cluster: &TenantCluster, facts: &Facts) -> Vec<Finding> {
     let case = Case { object: cluster, moment: Moment::Standing, caller: None, facts };
-    run(rules::TENANT_CLUSTER, &case)
+    run(rules::TENANT_CLUSTER, &case, Findings::default()).into_found().kept
 }
 
 fn judge_change<T: ratchet::Ratcheted>(
@@ -60,33 +60,38 @@ fn judge_change<T: ratchet::Ratcheted>(
     change: &Change<T>,
     review: &Review<'_>,
     facts: &Facts,
-) -> Vec<Finding> {
+) -> Found {
     let caller = Some(&review.caller);
     match change {
         Change::Delete(_) => protections(review, facts),
-        Change::Create(new) => run(rules, &Case { object: new, moment: Moment::Create, caller, facts }),
+        Change::Create(new) => {
+            run(rules, &Case { object: new, moment: Moment::Create, caller, facts }, Findings::default())
+                .into_found()
+        }
         Change::Update { old, new } => {
             if ratchet::passes(change) {
-                return Vec::new();
+                return Found::default();
             }
-            let findings = run(rules, &Case { object: new, moment: Moment::Update { old }, caller, facts });
-            ratchet::forgive(findings, || {
-                run(rules, &Case { object: old, moment: Moment::Standing, caller, facts })
-            })
+            let after = Case { object: new, moment: Moment::Update { old }, caller, facts };
+            let before = Case { object: old, moment: Moment::Standing, caller, facts };
+            ratchet::forgive(
+                run(rules, &after, Findings::default()).into_found(),
+                || run(rules, &before, Findings::before()).into_standing(),
+                |standing| run(rules, &after, Findings::forgiving(standing)).into_found(),
+            )
         }
     }
 }
 
-fn run<T>(rules: &[Rule<T>], case: &Case<'_, T>) -> Vec<Finding> {
-    let mut findings = Findings::default();
+fn run<T>(rules: &[Rule<T>], case: &Case<'_, T>, mut findings: Findings) -> Findings {
     for rule in rules {
         findings.of_rule(rule.id);
         (rule.check)(case, &mut findings);
     }
-    findings.into_all()
+    findings
 }
 
-fn protections(review: &Review<'_>, facts: &Facts) -> Vec<Finding> {
+fn protections(review: &Review<'_>, facts: &Facts) -> Found {
     let mut findings = Findings::default();
     for protection in rules::PROTECTIONS.iter().filter(|protection| protection.kind == review.kind) {
         findings.of_rule(protection.id);
@@ -95,19 +100,19 @@ fn protections(review: &Review<'_>, facts: &Facts) -> Vec<Finding> {
         }
         (protection.check)(review, facts, &mut findings);
     }
-    findings.into_all()
+    findings.into_found()
 }
 
 /// `kubectl scale` sends a number and not the cluster, which is therefore looked up; then the same rules apply as if
 /// the number had been edited.
-fn judge_scale(replicas: i32, review: &Review<'_>, facts: &Facts) -> Vec<Finding> {
+fn judge_scale(replicas: i32, review: &Review<'_>, facts: &Facts) -> Found {
     let at = NsRef { name: review.name.to_string(), namespace: review.namespace.to_string() };
     let old = match facts.cluster(&at) {
         Lookup::Found(cluster) => cluster,
         Lookup::Absent | Lookup::Unknown => {
             let message = "the cluster is not known yet; try again in a moment";
             let finding = Finding::deny(Fault::NotFound, "Unknown", "spec.replicas", message);
-            return vec![Finding { rule: "worker-size", ..finding.resting_on(FactKey::Cluster(at)) }];
+            return vec![Finding { rule: "worker-size", ..finding.resting_on(FactKey::Cluster(at)) }].into();
         }
     };
     let mut new = old.clone();

@@ -2,10 +2,12 @@
 //!
 //! Follow one review by opening the modules in this order.
 
+pub mod cel;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod presumption;
 pub mod ratchet;
 pub mod review;
 pub mod rules;
@@ -19,5 +21,6 @@ mod properties;
 pub use facts::{FactKey, Facts};
 pub use finding::Finding;
 pub use judge::{complete, judge};
+pub use presumption::Presumption;
 pub use review::{Change, Review, Subject};
 pub use verdict::Verdict;

@@ -24,7 +24,10 @@ pub mod tenant_addon;
 pub mod unsupported;
 pub mod worker_size;
 
+use std::collections::BTreeSet;
+
 use butler_api::address::{AddressError, Cidr};
+use butler_api::butler_config::{SupportedKubernetes, SupportedRange};
 use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
 use butler_api::{
@@ -106,7 +109,7 @@ pub const PROTECTIONS: &[Protection] = &[
     Protection {
         id: "provider-config",
         kind: Kind::ProviderConfig,
-        users: &[FactKind::Cluster],
+        users: &[FactKind::Cluster, FactKind::Team, FactKind::Config],
         check: provider_config::protect,
     },
     Protection {
@@ -118,7 +121,7 @@ pub const PROTECTIONS: &[Protection] = &[
     Protection {
         id: "addon-definition",
         kind: Kind::AddonDefinition,
-        users: &[FactKind::Addon],
+        users: &[FactKind::Addon, FactKind::Cluster, FactKind::Definition],
         check: addon_definition::protect,
     },
     Protection {
@@ -175,6 +178,14 @@ impl<'a, T> Case<'a, T> {
         self.facts.config_spec()
     }
 
+    /// The minors that the hosted control plane runs.
+    pub fn hosted(&self) -> SupportedRange {
+        self.config().map_or_else(
+            || SupportedKubernetes::default().range(),
+            |config| config.supported_kubernetes.range(),
+        )
+    }
+
     /// Whether the caller is an administrator of the platform: by their User, by the group that Kubernetes lets do
     /// anything, or by the API server's authorization. A User that says otherwise is final.
     pub fn caller_is_administrator(&self) -> bool {
@@ -186,7 +197,9 @@ impl<'a, T> Case<'a, T> {
             Lookup::Found(user) => {
                 !user.spec.disabled() && user.spec.platform_role() == butler_api::user::PlatformRole::Admin
             }
-            Lookup::Absent | Lookup::Unknown => self.facts.is_authorized_administrator(&caller.name),
+            Lookup::Absent => self.facts.is_authorized_administrator(&caller.name),
+            // Their User may be disabled, and that would be final.
+            Lookup::Unknown => false,
         }
     }
 
@@ -259,11 +272,12 @@ fn canonical_cidr(text: &str) -> Result<Cidr, String> {
     }
 }
 
-/// Values in backticks, joined by commas.
+/// Values in backticks, joined by commas, each once.
 pub(crate) fn listed<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     /// A message has to stay readable however long the list is.
     const SHOWN: usize = 12;
-    let mut values = values.into_iter();
+    let mut seen = BTreeSet::new();
+    let mut values = values.into_iter().filter(|value| seen.insert(*value));
     let shown: Vec<String> = values
         .by_ref()
         .take(SHOWN)

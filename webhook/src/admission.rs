@@ -2,9 +2,11 @@
 //!
 //! A review is judged on one snapshot of the facts. A yes is given at once. A no may rest on a snapshot that lags behind,
 //! as when a Team and its cluster come from one file, so what it rests on is looked up first and the review judged again.
+//! The few yeses that nothing judges later, such as a deletion of what may be in use, are verified too.
 
 mod confirm;
 mod metrics;
+mod verify;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -106,7 +108,8 @@ impl<L: Look> Admission<L> {
     async fn judge(&self, review: &Review<'_>) -> Verdict {
         let facts = self.facts.current();
         let first = judge(review, &facts);
-        self.confirm(review, &facts, first, Verdict::rests_on, judge).await
+        let verdict = self.confirm(review, &facts, first, Verdict::rests_on, judge).await;
+        if verdict.allows() { self.verify(review, &facts, verdict).await } else { verdict }
     }
 
     fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {

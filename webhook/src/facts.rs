@@ -19,6 +19,7 @@ mod credentials;
 mod failure;
 mod kept;
 mod known;
+mod listing;
 mod metrics;
 mod pace;
 mod secrets;
@@ -36,6 +37,7 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, NetworkPool, ProviderConfig, Team,
     TenantAddon, TenantCluster, User,
 };
+use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, Facts};
 use butler_policies::review::Caller;
 use futures::future::{BoxFuture, FutureExt, select_all};
@@ -76,6 +78,9 @@ impl Snapshots {
 pub trait Look: Send + Sync + 'static {
     /// What is there now. A read that fails is [`Fact::Unreadable`].
     fn look(&self, key: &FactKey, caller: &Caller<'_>) -> impl Future<Output = Fact> + Send;
+
+    /// Everything there is now of what a yes presumes not to be there, or nothing if it cannot be listed whole.
+    fn list(&self, presumption: &Presumption) -> impl Future<Output = Option<Vec<(FactKey, Fact)>>> + Send;
 }
 
 /// Keeps the snapshots up to date for as long as the future is polled. It never ends. At once, and until each kind has

@@ -7,10 +7,18 @@ use std::fmt::{self, Debug, Write};
 
 use jiff::Timestamp;
 use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
 use tracing::{Event, Subscriber};
+use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::FmtContext;
 use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::registry::LookupSpan;
+
+/// What is logged at that level. The client of Kubernetes warns of what it cannot read by quoting all of it, and objects of
+/// others do not belong into a log; only its errors, which quote nothing, are let through.
+pub fn filter(level: LevelFilter) -> Targets {
+    Targets::new().with_default(level).with_target("kube_client", level.min(LevelFilter::ERROR))
+}
 
 /// Time, level and where in the program, then the fields of the event. There are no spans.
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,16 +116,25 @@ impl Write for Quoted<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::io;
     use std::sync::{Arc, Mutex};
 
     use serde_json::{Value, json};
 
+    use tracing_subscriber::layer::SubscriberExt;
+
     use super::*;
 
+    /// What was logged.
     #[derive(Clone, Default)]
-    struct Kept(Arc<Mutex<Vec<u8>>>);
+    pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Kept {
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        }
+    }
 
     impl io::Write for Kept {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -141,7 +158,7 @@ mod tests {
                 "reviewed {}", "\"this\""
             );
         });
-        let text = String::from_utf8(kept.0.lock().unwrap().clone()).unwrap();
+        let text = kept.text();
         assert!(text.ends_with("}\n") && text.lines().count() == 1, "{text}");
         let mut line: Value = serde_json::from_str(&text).unwrap();
         let timestamp = line.as_object_mut().unwrap().remove("timestamp").unwrap();
@@ -153,5 +170,24 @@ mod tests {
                 "name": "a\"b\\c\nd\u{1}é", "count": 7, "less": -7, "is_so": true, "what": "x\ty",
             })
         );
+    }
+
+    #[test]
+    fn the_client_says_nothing_but_its_errors() {
+        for level in [LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE] {
+            let kept = Kept::default();
+            let writer = kept.clone();
+            let log =
+                tracing_subscriber::fmt().with_max_level(level).with_writer(move || writer.clone()).finish();
+            tracing::subscriber::with_default(log.with(filter(level)), || {
+                tracing::warn!(target: "kube_client::client", "hunter2");
+                tracing::debug!(target: "kube_client::client", "hunter2");
+                tracing::error!(target: "kube_client::client", "failed");
+                tracing::warn!("ours");
+            });
+            let text = kept.text();
+            assert!(!text.contains("hunter2"), "{text}");
+            assert!(text.contains("failed") && text.contains("ours"), "{text}");
+        }
     }
 }

@@ -2,11 +2,13 @@
 
 use std::process::ExitCode;
 
-use butler_webhook::log::JsonLines;
+use butler_webhook::log::{JsonLines, filter};
 use butler_webhook::{Options, run};
 use clap::{Parser, ValueEnum};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 /// Judges and defaults Butler's objects at kubectl apply.
 #[derive(Debug, Parser)]
@@ -33,9 +35,10 @@ enum LogFormat {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let log = tracing_subscriber::fmt().with_max_level(arguments.log).with_writer(std::io::stderr);
+    let filter = filter(arguments.log);
     match arguments.log_format {
-        LogFormat::Json => log.event_format(JsonLines).init(),
-        LogFormat::Text => log.with_ansi(false).init(),
+        LogFormat::Json => log.event_format(JsonLines).finish().with(filter).init(),
+        LogFormat::Text => log.with_ansi(false).finish().with(filter).init(),
     }
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,

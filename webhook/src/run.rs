@@ -4,6 +4,7 @@ use std::io::ErrorKind;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use butler_certs::{
@@ -16,6 +17,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::admission::{self, Admission, Reply};
@@ -99,7 +101,8 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let server_metrics = server::Metrics::default();
     server_metrics.register(&mut registry);
     let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), limits.clone());
-    background.spawn(plain_port.run(plain_listener, std::future::pending()));
+    let _plain = PlainThread::start(plain_port, plain_listener)
+        .map_err(|source| RunError::Listen { address: options.metrics_listen, source })?;
 
     let tls = Arc::new(server_config(serving, proof)?);
     let drain = Drain { notice: Duration::from_secs(options.drain_delay.into()), ..Drain::default() };
@@ -108,6 +111,46 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let drained = port.run(admission_listener, stop).await;
     tracing::info!(finished = drained.finished, cut = drained.cut, "drained");
     Ok(())
+}
+
+/// The plain port, on a thread of its own: whether the program lives, and what it is busy with, can be asked even while
+/// reviews keep all other threads busy. Dropped, it stops, and is waited for.
+struct PlainThread {
+    /// Dropping it is the sign to stop.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PlainThread {
+    fn start(port: PlainPort, listener: TcpListener) -> std::io::Result<Self> {
+        // A listener belongs to the runtime that made it.
+        let listener = listener.into_std()?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let serve = move || {
+            let stopped = async {
+                // Nothing is ever sent.
+                let _ = stopped.await;
+            };
+            runtime.block_on(port.run(listener, stopped));
+        };
+        let thread = std::thread::Builder::new().name("plain-port".to_owned()).spawn(serve)?;
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for PlainThread {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            // It ends within the second that whoever asks just now is given; that it panicked was said when it did.
+            let _ = thread.join();
+        }
+    }
 }
 
 impl<L: Look> Gate for Admission<L> {
@@ -160,5 +203,30 @@ fn certificates(client: &Client, options: &Options) -> Certificates {
             let settings = options.registration_url.iter().fold(settings, Settings::url);
             Certificates::self_managed(client.clone(), settings)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    /// The only thread of this test's runtime waits for the answer, so nothing on that runtime could give it.
+    #[tokio::test]
+    async fn the_plain_port_answers_while_the_runtime_is_busy_and_stops_with_the_program() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let port = PlainPort::new(Arc::default(), Arc::default(), Limits::default());
+        let plain = PlainThread::start(port, listener).unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: gate\r\nconnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
+        drop(plain);
+        assert!(TcpStream::connect(address).is_err(), "still listening");
     }
 }

@@ -8,14 +8,17 @@ use serde::{Deserialize, Serialize};
 use crate::version::{KubernetesMinor, KubernetesVersion, VersionError};
 use crate::wire::given;
 
-/// The newest minor that Steward accepts: it refuses what is above the kubeadm it was built with. It has no lower
-/// bound of its own.
+/// The oldest minor that a cluster may ask for. Steward has no lower bound of its own, but workers join with containerd, and
+/// v1.24 is the first minor that knows nothing else.
+pub const LOWEST_HOSTED: KubernetesMinor = KubernetesMinor { major: 1, minor: 24 };
+
+/// The newest minor that Steward accepts: it refuses what is above the kubeadm it was built with.
 pub const HIGHEST_HOSTED: KubernetesMinor = KubernetesMinor { major: 1, minor: 35 };
 
 /// Kubernetes releases that clusters may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SupportedKubernetes {
-    /// Oldest minor, for example `v1.30`. Left out, there is none.
+    /// Oldest minor, for example `v1.30`. Left out, it is `v1.24`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lowest: Option<String>,
     /// Newest minor, for example `v1.35`. Left out, it is the newest one that this release of Butler knows Steward to
@@ -39,7 +42,7 @@ impl SupportedKubernetes {
     /// not stop every cluster.
     pub fn range(&self) -> SupportedRange {
         SupportedRange {
-            lowest: self.lowest().and_then(Result::ok),
+            lowest: self.lowest().and_then(Result::ok).unwrap_or(LOWEST_HOSTED),
             highest: self.highest().and_then(Result::ok).unwrap_or(HIGHEST_HOSTED),
         }
     }
@@ -48,8 +51,8 @@ impl SupportedKubernetes {
 /// The minors that clusters may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SupportedRange {
-    /// The oldest, if there is one.
-    pub lowest: Option<KubernetesMinor>,
+    /// The oldest.
+    pub lowest: KubernetesMinor,
     /// The newest.
     pub highest: KubernetesMinor,
 }
@@ -57,16 +60,13 @@ pub struct SupportedRange {
 impl SupportedRange {
     /// Whether clusters may use that release.
     pub fn contains(&self, version: KubernetesVersion) -> bool {
-        version.minor() <= self.highest && self.lowest.is_none_or(|lowest| lowest <= version.minor())
+        (self.lowest..=self.highest).contains(&version.minor())
     }
 }
 
 impl fmt::Display for SupportedRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.lowest {
-            Some(lowest) => write!(f, "`{lowest}` to `{}`", self.highest),
-            None => write!(f, "up to `{}`", self.highest),
-        }
+        write!(f, "`{}` to `{}`", self.lowest, self.highest)
     }
 }
 
@@ -75,11 +75,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steward_sets_the_upper_bound_unless_the_platform_does() {
+    fn there_are_bounds_unless_the_platform_sets_its_own() {
         let none = SupportedKubernetes::default().range();
         assert!(none.contains(KubernetesVersion::new(1, 35, 9)));
         assert!(!none.contains(KubernetesVersion::new(1, 36, 0)));
-        assert_eq!(none.to_string(), "up to `v1.35`");
+        assert!(none.contains(KubernetesVersion::new(1, 24, 0)));
+        assert!(!none.contains(KubernetesVersion::new(1, 23, 17)));
+        assert_eq!(none.to_string(), "`v1.24` to `v1.35`");
         let own = SupportedKubernetes { lowest: Some("v1.30".into()), highest: Some("v1.36".into()) }.range();
         assert!(own.contains(KubernetesVersion::new(1, 36, 0)));
         assert!(!own.contains(KubernetesVersion::new(1, 29, 9)));

@@ -13,9 +13,11 @@ use butler_api::{ButlerConfig, ButlerConfigSpec, TenantCluster, TenantClusterSpe
 use butler_bench::control_plane::{ControlPlane, free_port};
 use butler_webhook::{
     Options,
+    log::filter,
     registration::{self, Target},
 };
 use kube::{Client, api::PostParams};
+use tracing_subscriber::{filter::LevelFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
 
 use crate::failure::Failure;
 
@@ -69,7 +71,7 @@ fn log_to(control_plane: &ControlPlane) -> io::Result<()> {
     let file = File::options().create(true).append(true).open(path)?;
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Mutex::new(file));
     // Fails only if there is one already, and then somebody has decided where the lines go.
-    subscriber.try_init().ok();
+    subscriber.finish().with(filter(LevelFilter::INFO)).try_init().ok();
     Ok(())
 }
 

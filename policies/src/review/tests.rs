@@ -150,7 +150,7 @@ fn an_answer_has_the_uid_the_causes_and_the_rules() {
     let verdict = crate::judge(&review, &facts());
     let answer: Value =
         serde_json::from_slice(&crate::verdict::answer_verdict(&review.uid, &verdict)).unwrap();
-    let hosted = "`v1.36.0` is not run by the hosted control plane; choose a release up to `v1.35`";
+    let hosted = "`v1.36.0` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`";
     assert_eq!(
         answer,
         json!({

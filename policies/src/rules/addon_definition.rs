@@ -1,13 +1,17 @@
 //! An entry of the catalogue can be installed, and does not vanish while it is.
 //!
-//! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.dependsOn` (entries that exist, no cycle),
-//! `spec.valuesSchema` (a JSON Schema that compiles, at most 128 KiB). In use, it cannot be deleted.
+//! Fields: `spec.chart.repository`, `.defaultVersion` (not empty), `spec.defaults` (names that are names, a
+//! timeout that is a duration), `spec.dependsOn` (entries that exist, no cycle), `spec.valuesSchema` (a JSON Schema that
+//! compiles, at most 128 KiB, and cannot keep the gate busy). In use, it cannot be deleted.
 
 use butler_api::AddonDefinition;
 use butler_api::butler_config::ChartSources;
 use butler_api::excerpt::excerpt;
+use butler_api::names::dns_label;
 use butler_api::reference::NsRef;
+use butler_api::wire::given;
 
+use super::addons::asked;
 use super::tenant_addon::{compiled, way_back};
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Facts};
@@ -16,6 +20,8 @@ use crate::review::Review;
 
 /// The chart cannot be found like this.
 const CHART: &str = "Chart";
+/// The names or the time of releases make no sense.
+const DEFAULTS: &str = "Defaults";
 /// The schema is none.
 const SCHEMA: &str = "Schema";
 /// An entry that is needed first does not exist, or needs this one.
@@ -36,6 +42,23 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
     if spec.chart.default_version.is_empty() {
         let message = "is empty; write the version to install when the user does not say";
         findings.add(Finding::deny(Fault::Required, CHART, "spec.chart.defaultVersion", message));
+    }
+    let defaults = &spec.defaults;
+    let names = [
+        ("spec.defaults.namespace", &defaults.namespace),
+        ("spec.defaults.releaseName", &defaults.release_name),
+    ];
+    for (path, name) in names {
+        if let Some(Err(error)) = given(name).map(dns_label) {
+            findings.invalid(DEFAULTS, path, error.to_string());
+        }
+    }
+    if let Some(timeout) = given(&defaults.timeout).filter(|text| !is_duration(text)) {
+        let message = format!(
+            "`{}` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+            excerpt(timeout)
+        );
+        findings.invalid(DEFAULTS, "spec.defaults.timeout", message);
     }
     let own = name_of(&case.object.metadata);
     for (place, name) in spec.depends_on.iter().enumerate() {
@@ -75,6 +98,22 @@ pub(super) fn check(case: &Case<'_, AddonDefinition>, findings: &mut Findings) {
     }
 }
 
+/// Whether that is a duration in Go's notation, and longer than none at all.
+fn is_duration(text: &str) -> bool {
+    let (mut rest, mut is_some) = (text, false);
+    while !rest.is_empty() {
+        let end = rest.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(rest.len());
+        let (number, behind) = rest.split_at(end);
+        let Ok(number) = number.parse::<f64>() else { return false };
+        // The longer units first: `ms` is not `m` with an `s` behind it.
+        let unit = ["ns", "us", "µs", "ms", "s", "m", "h"].iter().find_map(|unit| behind.strip_prefix(unit));
+        let Some(next) = unit else { return false };
+        is_some |= number > 0.0;
+        rest = next;
+    }
+    is_some
+}
+
 /// Keeps an entry from being deleted while it is installed: its releases could not be uninstalled any more.
 pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
     let mut addons: Vec<NsRef> = facts
@@ -85,14 +124,47 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         })
         .collect();
     addons.sort();
-    if addons.is_empty() {
-        return;
+    if !addons.is_empty() {
+        let message = format!("TenantAddons install it ({}); delete them first", places(&addons));
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(addons.into_iter().map(FactKey::Addon).fold(finding, Finding::resting_on));
     }
-    let names: Vec<String> = addons.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    let message =
-        format!("TenantAddons install it ({}); delete them first", listed(names.iter().map(String::as_str)));
-    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
-    findings.add(addons.into_iter().map(FactKey::Addon).fold(finding, Finding::resting_on));
+    let clusters =
+        facts.clusters().filter(|it| asked(&it.spec.addons).iter().any(|addon| addon.name == review.name));
+    let mut clusters: Vec<NsRef> = clusters
+        .map(|cluster| NsRef {
+            name: name_of(&cluster.metadata).to_owned(),
+            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    clusters.sort();
+    if !clusters.is_empty() {
+        let message = format!(
+            "`spec.addons` of TenantClusters asks for it ({}); remove it there, or delete them first",
+            places(&clusters)
+        );
+        // One witness is enough; reading thousands of clusters once more would take longer than the caller waits.
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(clusters.into_iter().take(1).map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
+    let dependents = facts.definitions().filter(|it| it.spec.depends_on.iter().any(|on| *on == review.name));
+    let mut dependents: Vec<&str> =
+        dependents.map(|it| name_of(&it.metadata)).filter(|it| *it != review.name).collect();
+    dependents.sort_unstable();
+    if !dependents.is_empty() {
+        let message = format!(
+            "other addons need it ({}); remove it from their `spec.dependsOn` first",
+            listed(dependents.iter().copied())
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        let keys = dependents.into_iter().map(|name| FactKey::Definition(name.to_owned()));
+        findings.add(keys.fold(finding, Finding::resting_on));
+    }
+}
+
+fn places(of: &[NsRef]) -> String {
+    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    listed(names.iter().map(String::as_str))
 }
 
 #[cfg(test)]
@@ -105,9 +177,34 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 8] = [
+        let table: [(Value, &[&str]); 13] = [
             (json!({}), &[]),
             (json!({"valuesSchema": {"type": "object"}}), &[]),
+            (json!({"defaults": {"namespace": "argocd", "releaseName": "argo-cd", "timeout": "1h30m"}}), &[]),
+            (
+                json!({"defaults": {"namespace": "Argo"}}),
+                &[
+                    "spec.defaults.namespace: `Argo` contains `A`; use only lower-case letters, digits and `-`",
+                ],
+            ),
+            (
+                json!({"defaults": {"releaseName": "argo_cd"}}),
+                &[
+                    "spec.defaults.releaseName: `argo_cd` contains `_`; use only lower-case letters, digits and `-`",
+                ],
+            ),
+            (
+                json!({"defaults": {"timeout": "soon"}}),
+                &[
+                    "spec.defaults.timeout: `soon` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+                ],
+            ),
+            (
+                json!({"defaults": {"timeout": "0s"}}),
+                &[
+                    "spec.defaults.timeout: `0s` is no duration; write a number and a unit, such as `90s`, `15m` or `1h30m`",
+                ],
+            ),
             (
                 json!({"valuesSchema": {"$ref": "https://schemas.example.org/values.json"}}),
                 &[
@@ -150,6 +247,31 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_that_would_keep_the_gate_busy_is_refused() {
+        let found = |schema: Value| {
+            on_create(check, &typed_definition(json!({"spec": {"valuesSchema": schema}})), &facts())
+        };
+        let mut schema = json!({"$ref": "#/$defs/d0", "$defs": {"d26": {}}});
+        for place in 0..26 {
+            let next = json!({"$ref": format!("#/$defs/d{}", place + 1)});
+            schema["$defs"][format!("d{place}")] = json!({"allOf": [next, next]});
+        }
+        assert_eq!(
+            found(schema),
+            [
+                "spec.valuesSchema: cannot be used: it applies schemas to the same value too often; let fewer of them apply each \
+                 other by `allOf`, `anyOf`, `oneOf` or `$ref`"
+            ]
+        );
+        let of_pattern = |pattern: &str| found(json!({"properties": {"a": {"pattern": pattern}}}));
+        assert_eq!(of_pattern("^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$"), [""; 0]);
+        // Only an engine that tries one way after the other, and so can take for ever, knows these.
+        for pattern in ["(?=a)b", "(a)\\1", "((a{100}){100}){100}"] {
+            assert_eq!(of_pattern(pattern).len(), 1, "{pattern}");
+        }
+    }
+
+    #[test]
     fn no_circle_of_addons_wait_for_each_other() {
         let waiting = |name: &str, on: &str| {
             definition(json!({"metadata": {"name": name}, "spec": {"dependsOn": [on]}}))
@@ -182,6 +304,17 @@ mod tests {
         assert_eq!(
             crate::judge(&review, &facts_with(&[addon_json(json!({}))])).message(),
             "metadata.name: TenantAddons install it (`payments/orders-argocd`); delete them first"
+        );
+        let asking = cluster_json(json!({"spec": {"addons": {"gitops": {"provider": "argocd"}}}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[asking])).message(),
+            "metadata.name: `spec.addons` of TenantClusters asks for it (`payments/orders`); remove it there, or delete them first"
+        );
+        let needing =
+            definition(json!({"metadata": {"name": "rollouts"}, "spec": {"dependsOn": ["argocd"]}}));
+        assert_eq!(
+            crate::judge(&review, &facts_with(&[needing])).message(),
+            "metadata.name: other addons need it (`rollouts`); remove it from their `spec.dependsOn` first"
         );
     }
 }

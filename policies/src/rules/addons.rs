@@ -22,6 +22,8 @@ const NOT_ALLOWED: &str = "NotAllowed";
 const CONTRADICTION: &str = "Contradiction";
 /// There is a newer spelling.
 const OLDER_SPELLING: &str = "OlderSpelling";
+/// The address of the repository is none, or not safe.
+const REPOSITORY: &str = "Repository";
 /// Mode GitOps without a repository.
 const NO_REPOSITORY: &str = "NoRepository";
 
@@ -99,6 +101,13 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         findings.warn(OLDER_SPELLING, "spec.addons.loadBalancer.addressPool", message);
     }
     let repository = spec.addons.gitops.as_ref().and_then(|gitops| gitops.repository.as_ref());
+    if let Some(url) = repository.map(|repository| &repository.url).filter(|url| !is_git_address(url)) {
+        let message = format!(
+            "`{}` is no address that a repository is read from in safety; write one that begins with `https://` or `ssh://`",
+            excerpt(url)
+        );
+        findings.invalid(REPOSITORY, "spec.addons.gitops.repository.url", message);
+    }
     if spec.management_policy.mode() == ManagementMode::GitOps && repository.is_none() {
         let message = "`GitOps` hands the addons to a Git repository, but none is named; set \
                        `spec.addons.gitops.repository`, or use `Active`";
@@ -106,10 +115,28 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     }
 }
 
+/// Whoever can change what is read on the way owns the cluster, so it is read over HTTPS or SSH (`ssh://` or `user@host:path`).
+fn is_git_address(url: &str) -> bool {
+    if url.contains(char::is_whitespace) {
+        return false;
+    }
+    if let Some(host) = url.strip_prefix("https://").or_else(|| url.strip_prefix("ssh://")) {
+        return !host.is_empty() && !host.starts_with('/');
+    }
+    let place = url.split_once('@').filter(|(user, _)| !user.is_empty() && !user.contains([':', '/']));
+    let place = place.and_then(|(_, place)| place.split_once(':'));
+    place.is_some_and(|(host, path)| !host.is_empty() && !host.contains('/') && !path.is_empty())
+}
+
 fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
-    let (Some(version), Lookup::Found(definition)) = (addon.version, case.facts.definition(addon.name))
-    else {
-        return;
+    let Some(version) = addon.version else { return };
+    let path = format!("spec.addons.{}.version", addon.block);
+    let key = FactKey::Definition(addon.name.to_owned());
+    let definition = match case.facts.definition(addon.name) {
+        Lookup::Found(definition) => definition,
+        // Butler ships addons that the catalogue need not have.
+        Lookup::Absent => return,
+        Lookup::Unknown => return findings.unknown(path, key),
     };
     let chart = &definition.spec.chart;
     if !chart.offers(version) {
@@ -120,15 +147,7 @@ fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
             addon.name,
             listed(offered.map(String::as_str))
         );
-        findings.add(
-            Finding::deny(
-                Fault::NotSupported,
-                VERSION_NOT_OFFERED,
-                format!("spec.addons.{}.version", addon.block),
-                message,
-            )
-            .resting_on(FactKey::Definition(addon.name.to_owned())),
-        );
+        findings.add(Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message).resting_on(key));
     }
 }
 
@@ -194,6 +213,47 @@ mod tests {
               `1.17.0`"
             ]
         );
+        let mut unknown = facts.clone();
+        unknown.lose(crate::facts::FactKind::Definition);
+        assert_eq!(
+            found(cni("1.16.0"), &unknown),
+            [
+                "spec.addons.cni.version: the AddonDefinition `cilium` cannot be read at the moment; try again, and tell the \
+              platform's administrators if it stays so"
+            ]
+        );
+        let twice = definition(json!({
+            "metadata": {"name": "cilium"},
+            "spec": {"chart": {"defaultVersion": "1.17.0", "availableVersions": ["1.17.0", "1.16.0"]}}
+        }));
+        assert_eq!(
+            found(cni("0.9.0"), &facts_with(&[twice])),
+            [
+                "spec.addons.cni.version: the catalogue does not offer version `0.9.0` of `cilium`; choose one of `1.17.0`, \
+              `1.16.0`"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_repository_is_read_in_safety() {
+        let at = |url: &str| found(json!({"addons": {"gitops": {"repository": {"url": url}}}}), &facts());
+        for url in
+            ["https://git.example.org/a", "ssh://git@git.example.org/a", "git@git.example.org:fleet/a.git"]
+        {
+            assert_eq!(at(url), [""; 0], "{url}");
+        }
+        for url in
+            ["http://git.example.org/a", "file:///etc", "git@git.example.org", "", "/srv/git", "https://"]
+        {
+            assert_eq!(
+                at(url),
+                [format!(
+                    "spec.addons.gitops.repository.url: `{url}` is no address that a repository is read from in safety; write one \
+                     that begins with `https://` or `ssh://`"
+                )]
+            );
+        }
     }
 
     #[test]

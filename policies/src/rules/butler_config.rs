@@ -1,6 +1,6 @@
 //! The platform's settings are one object, named `butler`, that can be read.
 //!
-//! Fields: `metadata.name`; `spec.defaultNamespace` (not one of Kubernetes' own); `spec.controlPlaneExposure` (Ingress and
+//! Fields: `metadata.name`; `spec.defaultNamespace` (not one of Kubernetes' or the platform's own); `spec.controlPlaneExposure` (Ingress and
 //! Gateway need `hostname`, Gateway also `gatewayRef` as `namespace/name`); `spec.supportedKubernetes` (minors, in order);
 //! `spec.defaultTeamLimits` (amounts); `spec.clusterDefaults`; `spec.chartSources`. Deleting it, or repairing it, always works.
 //! A `defaultProviderConfigRef` that does not exist yet is a warning: a platform is set up in some order.
@@ -10,8 +10,9 @@ use butler_api::butler_config::{CONFIG_NAME, ChartSources};
 use butler_api::excerpt::excerpt;
 use butler_api::exposure::ExposureMode;
 use butler_api::names::dns_label;
+use butler_api::reference::SYSTEM_NAMESPACE;
 
-use super::{Case, check_amounts, name_of};
+use super::{Case, check_amounts, listed, name_of};
 use crate::facts::Lookup;
 use crate::finding::{Fault, Finding, Findings};
 
@@ -25,6 +26,8 @@ const EXPOSURE: &str = "Exposure";
 const KUBERNETES: &str = "Kubernetes";
 /// A limit makes no sense.
 const LIMIT: &str = "Limit";
+/// The catalogue does not offer that version.
+const VERSION_NOT_OFFERED: &str = "VersionNotOffered";
 /// The address is no repository.
 const CHART_SOURCE: &str = "ChartSource";
 /// The default provider does not exist.
@@ -42,6 +45,11 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
     let namespace = spec.default_namespace();
     if let Err(error) = dns_label(namespace) {
         findings.invalid(NAMESPACE, "spec.defaultNamespace", error.to_string());
+    } else if namespace == SYSTEM_NAMESPACE {
+        let message = format!(
+            "`{namespace}` has the platform's own objects, among them credentials; choose another, for example `butler-tenants`"
+        );
+        findings.invalid(NAMESPACE, "spec.defaultNamespace", message);
     } else if namespace == "default" || namespace.starts_with("kube-") {
         let message =
             format!("`{namespace}` belongs to Kubernetes; choose another, for example `butler-tenants`");
@@ -76,15 +84,16 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
         }
     }
     let range = supported.range();
-    if let Some(lowest) = range.lowest.filter(|lowest| *lowest > range.highest) {
+    if range.lowest > range.highest {
         let message = format!(
-            "`{lowest}` is above the newest minor, `{}`, so no cluster could be made; lower it",
-            range.highest
+            "`{}` is above the newest minor, `{}`, so no cluster could be made; lower it",
+            range.lowest, range.highest
         );
         findings.invalid(KUBERNETES, "spec.supportedKubernetes.lowest", message);
     }
     check_limits(case.object, findings);
-    super::team::check_defaults("spec.clusterDefaults", &spec.cluster_defaults, findings);
+    super::team::check_defaults("spec.clusterDefaults", &spec.cluster_defaults, range, case.facts, findings);
+    check_addon_versions(case, findings);
     for (place, address) in
         spec.chart_sources.iter().flat_map(|sources| &sources.allowed_repositories).enumerate()
     {
@@ -109,6 +118,32 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
     }
 }
 
+/// A version that the catalogue does not offer yet is a warning: the catalogue may be brought up to date after the settings.
+fn check_addon_versions(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
+    let versions = &case.object.spec.default_addon_versions;
+    for (field, addon) in [
+        ("cilium", "cilium"),
+        ("metallb", "metallb"),
+        ("certManager", "cert-manager"),
+        ("longhorn", "longhorn"),
+        ("traefik", "traefik"),
+        ("fluxcd", "flux"),
+    ] {
+        if let (Some(version), Lookup::Found(definition)) = (versions.of(addon), case.facts.definition(addon))
+            && !definition.spec.chart.offers(version)
+        {
+            let chart = &definition.spec.chart;
+            let offered = chart.available_versions.iter().chain([&chart.default_version]);
+            let message = format!(
+                "the catalogue does not offer version `{}` of `{addon}`, so no cluster can have it; choose one of {}",
+                excerpt(version),
+                listed(offered.map(String::as_str))
+            );
+            findings.warn(VERSION_NOT_OFFERED, format!("spec.defaultAddonVersions.{field}"), message);
+        }
+    }
+}
+
 fn check_limits(config: &ButlerConfig, findings: &mut Findings) {
     let Some(limits) = &config.spec.default_team_limits else { return };
     let amounts = [
@@ -128,7 +163,7 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 10] = [
+        let table: [(Value, &[&str]); 15] = [
             (json!({}), &[]),
             (
                 json!({"metadata": {"name": "other"}}),
@@ -140,6 +175,39 @@ mod tests {
                 json!({"spec": {"defaultNamespace": "kube-system"}}),
                 &[
                     "spec.defaultNamespace: `kube-system` belongs to Kubernetes; choose another, for example `butler-tenants`",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultNamespace": "butler-system"}}),
+                &[
+                    "spec.defaultNamespace: `butler-system` has the platform's own objects, among them credentials; choose another, \
+                   for example `butler-tenants`",
+                ],
+            ),
+            (
+                json!({"spec": {"clusterDefaults": {"kubernetesVersion": "v1.36.0"}}}),
+                &[
+                    "spec.clusterDefaults.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose one of \
+                   `v1.24` to `v1.35`",
+                ],
+            ),
+            (
+                json!({"spec": {
+                    "clusterDefaults": {"kubernetesVersion": "v1.36.0"}, "supportedKubernetes": {"highest": "v1.36"}
+                }}),
+                &[],
+            ),
+            (
+                json!({"spec": {"clusterDefaults": {"defaultAddons": ["argocd", "later"]}}}),
+                &[
+                    "warning: spec.clusterDefaults.defaultAddons[1]: the catalogue has no addon `later` yet; clusters wait for it",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultAddonVersions": {"cilium": "0.9.0"}}}),
+                &[
+                    "warning: spec.defaultAddonVersions.cilium: the catalogue does not offer version `0.9.0` of `cilium`, so no \
+                   cluster can have it; choose one of `1.16.0`, `1.17.0`",
                 ],
             ),
             (
@@ -189,7 +257,10 @@ mod tests {
         ];
         for (tweak, expected) in table {
             let object = serde_json::from_value(config(tweak.clone())).expect("config");
-            assert_eq!(on_create(check, &object, &facts()), expected, "{tweak}");
+            let cilium = definition(json!({
+                "metadata": {"name": "cilium"}, "spec": {"chart": {"defaultVersion": "1.17.0", "availableVersions": ["1.16.0"]}}
+            }));
+            assert_eq!(on_create(check, &object, &facts_with(&[cilium])), expected, "{tweak}");
         }
     }
 }

@@ -118,6 +118,10 @@ fn check_scope(case: &Case<'_, ClusterCreationPolicy>, scope: &PolicyScope, find
 }
 
 fn check_mode(option: &str, policy: &OptionPolicy, findings: &mut Findings) {
+    for (place, _) in policy.values.iter().enumerate().filter(|(_, value)| value.trim().is_empty()) {
+        let message = "is blank, which no cluster can have; write a value, or remove the entry";
+        findings.invalid(INCOMPLETE, format!("spec.options.{option}.values[{place}]"), message);
+    }
     let count = policy.values.len();
     let (field, message) = match policy.mode {
         OptionMode::Pin if count != 1 => (
@@ -174,7 +178,7 @@ mod tests {
     fn each_way_to_be_wrong() {
         let scope = |scope: Value| json!({"spec": {"scope": merged(json!({"platformWide": null}), scope)}});
         let option = |option: Value| json!({"spec": {"options": {"image": option}}});
-        let table: [(Value, &[&str]); 11] = [
+        let table: [(Value, &[&str]); 13] = [
             (json!({}), &[]),
             (scope(json!({"team": {"teamRef": {"name": "payments"}}})), &[]),
             (option(json!({"mode": "default", "default": "default/talos"})), &[]),
@@ -207,6 +211,18 @@ mod tests {
                 option(json!({"values": ["a", "b"]})),
                 &[
                     "spec.options.image.values: `pin` needs exactly one value, but there are 2; give the one that clusters get",
+                ],
+            ),
+            (
+                option(json!({"values": [""]})),
+                &[
+                    "spec.options.image.values[0]: is blank, which no cluster can have; write a value, or remove the entry",
+                ],
+            ),
+            (
+                option(json!({"mode": "allowList", "values": ["a", "  "]})),
+                &[
+                    "spec.options.image.values[1]: is blank, which no cluster can have; write a value, or remove the entry",
                 ],
             ),
             (

@@ -4,6 +4,8 @@
 //! `gatewayRef`), `.certSANs` (DNS names or addresses, each once), `.resources` (requests not above limits). A control plane
 //! without a host name is created and never gets an address.
 
+use std::collections::HashSet;
+
 use butler_api::address::parse_address;
 use butler_api::control_plane_resources::ComponentResources;
 use butler_api::excerpt::excerpt;
@@ -77,6 +79,7 @@ fn check_exposure(service_type: ServiceType, config: Option<&ButlerConfigSpec>, 
 }
 
 fn check_names(names: &[String], findings: &mut Findings) {
+    let mut earlier = HashSet::new();
     for (place, name) in names.iter().enumerate() {
         let path = format!("spec.controlPlane.certSANs[{place}]");
         let host = name.strip_prefix("*.").unwrap_or(name);
@@ -86,7 +89,7 @@ fn check_names(names: &[String], findings: &mut Findings) {
                 excerpt(name)
             );
             findings.invalid(NOT_A_NAME, path, message);
-        } else if names.iter().take(place).any(|earlier| earlier == name) {
+        } else if !earlier.insert(name) {
             let message = format!("`{}` is there twice; remove one", excerpt(name));
             findings.add(Finding::deny(Fault::Duplicate, DUPLICATE_NAME, path, message));
         }

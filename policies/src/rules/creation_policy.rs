@@ -1,6 +1,7 @@
 //! A cluster keeps to the ClusterCreationPolicies that count for it.
 //!
-//! Fields: `spec.infrastructureOverride.<provider>.*`, `spec.workers.machineTemplate.os.imageRef`. For each option the
+//! Fields: `spec.infrastructureOverride.<provider>.*`, `spec.workers.machineTemplate.os.imageRef` (which must not disagree with
+//! the override), `.schematicID` (where an image is settled, only one that is settled as well). For each option the
 //! narrowest policy counts alone: team and environment, then team, then platform. `pin` and `allowList` are enforced on the
 //! value that is *in effect*: the override, else (for images) `os.imageRef`, else the ProviderConfig's own. So leaving a field
 //! out, writing the image elsewhere, or naming no provider gets nobody around a policy.
@@ -21,6 +22,11 @@ use crate::finding::{Fault, Finding, Findings};
 const NOT_LET_THROUGH: &str = "NotLetThrough";
 /// No value is in effect although the policy settles one.
 const VALUE_REQUIRED: &str = "ValueRequired";
+
+/// Two places say something else.
+const CONTRADICTION: &str = "Contradiction";
+
+const IMAGE_REF: &str = "spec.workers.machineTemplate.os.imageRef";
 
 /// The options that policies settle.
 pub(crate) const OPTIONS: [&str; 4] = ["image", "network", "cluster", "storageContainer"];
@@ -128,12 +134,16 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     if !case.facts.knows_all(FactKind::CreationPolicy) {
         findings.unknown_kind("spec.infrastructureOverride", FactKind::CreationPolicy);
     }
+    check_agreement(&case.object.spec, kind, findings);
     for option in OPTIONS {
         let Some(path) = path_of(kind, option) else { continue };
         let counting = counting(case.facts, case.team_name(), case.object.environment(), kind, option);
         let Some((name, policy)) = counting else { continue };
         if !matches!(policy.mode, OptionMode::Pin | OptionMode::AllowList) || policy.values.is_empty() {
             continue;
+        }
+        if option == "image" {
+            check_schematic(case, name, policy, findings);
         }
         let (path, value, is_own) = in_effect(case, &provider.spec, option, path);
         let origin = if is_own {
@@ -165,6 +175,49 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     }
 }
 
+/// Two places say which image to boot; nobody should have to know which of them wins.
+fn check_agreement(spec: &TenantClusterSpec, kind: ProviderKind, findings: &mut Findings) {
+    let os = spec.workers.as_ref().map(|workers| &workers.machine_template.os);
+    let image = os.and_then(|os| os.image_ref());
+    if let (Some(path), Some(own), Some(image)) =
+        (path_of(kind, "image"), override_of(spec, kind, "image"), image)
+        && own != image
+    {
+        let message = format!("says something else than `{IMAGE_REF}`; remove one of the two");
+        findings.invalid(CONTRADICTION, path, message);
+    }
+}
+
+/// A schematic has another image built, which is as good as naming it. The platform's own schematic is nobody's choice.
+fn check_schematic(
+    case: &Case<'_, TenantCluster>,
+    name: &str,
+    policy: &OptionPolicy,
+    findings: &mut Findings,
+) {
+    let os = case.object.spec.workers.as_ref().map(|workers| &workers.machine_template.os);
+    let Some(own) = os.and_then(|os| given(&os.schematic_id)) else { return };
+    let factory = case.config().and_then(|config| config.image_factory.as_ref());
+    let platforms = factory.and_then(|factory| given(&factory.default_schematic_id));
+    if platforms == Some(own) || policy.values.iter().any(|allowed| allowed == own) {
+        return;
+    }
+    let message = format!(
+        "`{}` has another image built, which the ClusterCreationPolicy `{name}` does not let through; remove it",
+        excerpt(own)
+    );
+    findings.add(
+        Finding::deny(
+            Fault::Forbidden,
+            NOT_LET_THROUGH,
+            "spec.workers.machineTemplate.os.schematicID",
+            message,
+        )
+        .resting_on(FactKey::CreationPolicy(name.to_owned()))
+        .resting_on(FactKey::Config),
+    );
+}
+
 /// The field to name in a message, the value in effect, and whether the cluster itself says it.
 fn in_effect<'a>(
     case: &Case<'a, TenantCluster>,
@@ -178,7 +231,7 @@ fn in_effect<'a>(
     }
     let image = spec.workers.as_ref().and_then(|workers| workers.machine_template.os.image_ref());
     if let Some(image) = image.filter(|_| option == "image") {
-        return ("spec.workers.machineTemplate.os.imageRef".into(), Some(image), true);
+        return (IMAGE_REF.into(), Some(image), true);
     }
     (path.into(), default_of(provider, option), false)
 }
@@ -230,6 +283,44 @@ mod tests {
                 "spec.workers.machineTemplate.os.imageRef: `default/sneaky` is not let through by the ClusterCreationPolicy \
               `images`; choose `default/talos`"
             ]
+        );
+    }
+
+    #[test]
+    fn a_schematic_is_an_image_of_another_name() {
+        let with = |schematic: &str| json!({"spec": {"workers": {"machineTemplate": {"os": {"schematicID": schematic}}}}});
+        let pin = creation_policy(json!({}));
+        assert_eq!(
+            found(std::slice::from_ref(&pin), with("3765")),
+            [
+                "spec.workers.machineTemplate.os.schematicID: `3765` has another image built, which the ClusterCreationPolicy \
+              `images` does not let through; remove it"
+            ]
+        );
+        assert_eq!(found(&[], with("3765")), [""; 0]);
+        let named = creation_policy(
+            json!({"spec": {"options": {"image": {"mode": "allowList", "values": ["default/talos", "3765"]}}}}),
+        );
+        assert_eq!(found(&[named], with("3765")), [""; 0]);
+        let platforms = config(
+            json!({"spec": {"imageFactory": {"url": "https://f.example.org", "defaultSchematicID": "3765"}}}),
+        );
+        assert_eq!(found(&[pin, platforms], with("3765")), [""; 0]);
+    }
+
+    #[test]
+    fn two_places_do_not_name_two_images() {
+        let both = |image: &str| {
+            let mut both = self::image("default/talos");
+            both["spec"]["workers"] = json!({"machineTemplate": {"os": {"imageRef": image}}});
+            both
+        };
+        assert_eq!(found(&[], both("default/talos")), [""; 0]);
+        assert_eq!(
+            found(&[], both("default/other")),
+            [format!(
+                "{HARVESTER}.imageName: says something else than `spec.workers.machineTemplate.os.imageRef`; remove one of the two"
+            )]
         );
     }
 

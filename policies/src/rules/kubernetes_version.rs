@@ -1,7 +1,7 @@
 //! A cluster runs a Kubernetes release that its team may use and the hosted control plane accepts.
 //!
 //! Field: `spec.kubernetesVersion`. Allowed: `v` and three numbers; a minor within what the hosted control plane runs
-//! ([`SupportedKubernetes`], one table that the ButlerConfig can override); one of the team's
+//! ([`Case::hosted`], one table that the ButlerConfig can override); one of the team's
 //! `allowedKubernetesVersions`, if it lists any. An update may not go back by a minor nor leave one out, because the
 //! hosted control plane refuses both, and may not raise the control plane by more than the workers that still run can
 //! follow: a kubelet may be three minors older than its API server.
@@ -9,7 +9,6 @@
 //! A patch may be taken back: Kubernetes and Steward allow it.
 
 use butler_api::TenantCluster;
-use butler_api::butler_config::SupportedKubernetes;
 use butler_api::version::KubernetesVersion;
 
 use super::{Case, listed};
@@ -50,12 +49,9 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
 }
 
 fn check_hosted(case: &Case<'_, TenantCluster>, version: KubernetesVersion, findings: &mut Findings) {
-    let range = case
-        .config()
-        .map_or_else(|| SupportedKubernetes::default().range(), |config| config.supported_kubernetes.range());
+    let range = case.hosted();
     if !range.contains(version) {
-        let choice = if range.lowest.is_some() { "one of" } else { "a release" };
-        let message = format!("`{version}` is not run by the hosted control plane; choose {choice} {range}");
+        let message = format!("`{version}` is not run by the hosted control plane; choose one of {range}");
         findings
             .add(Finding::deny(Fault::NotSupported, NOT_HOSTED, PATH, message).resting_on(FactKey::Config));
     }
@@ -132,15 +128,20 @@ mod tests {
 
     #[test]
     fn a_version_is_whole_and_hosted() {
-        let table: [(Value, &[&str]); 7] = [
+        let table: [(Value, &[&str]); 9] = [
             (json!("v1.31.4"), &[]),
             (json!("v1.35.9"), &[]),
+            (json!("v1.24.0"), &[]),
+            (
+                json!("v1.23.17"),
+                &[
+                    "spec.kubernetesVersion: `v1.23.17` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`",
+                ],
+            ),
             (
                 json!("v1.36.0"),
-                &[
-                    "spec.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose a release up to \
-                   `v1.35`",
-                ],
+                &["spec.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose one of \
+                   `v1.24` to `v1.35`"],
             ),
             (
                 json!("1.31.4"),

@@ -4,13 +4,17 @@
 //! `spec.addons.loadBalancer.addressPool`), `.lbPoolSize`. Allowed: canonical CIDRs of one family; a pool whose start is not
 //! after its end; no overlap of pods, Services, load balancer addresses and the NetworkPools of the provider; a pod range
 //! with a /24 (IPv4) or /64 (IPv6) for every worker; a Service range of at least 16 and at most 2^20 addresses, which is
-//! what the API server takes. Overlaps show up weeks later as connections that go nowhere.
+//! what the API server takes; nothing that is loopback, link-local, multicast or unspecified; no more load balancer addresses than
+//! a pool of the provider hands out. Overlaps show up weeks later as connections that go nowhere.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use butler_api::TenantCluster;
 use butler_api::address::{AddressFamily, AddressRange, Cidr};
-use butler_api::provider_config::NetworkMode;
+use butler_api::provider_config::{NetworkMode, ProviderNetwork};
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 
+use super::network_pool::handed_out;
 use super::{Case, canonical_cidr};
 use crate::facts::{FactKey, Lookup};
 use crate::finding::{Fault, Finding, Findings};
@@ -28,6 +32,8 @@ const OVERLAP: &str = "Overlap";
 const MIXED_FAMILIES: &str = "MixedFamilies";
 /// The range is too small or too large for what it is for.
 const SIZE: &str = "Size";
+/// Addresses that mean something else than a machine, a pod or a Service.
+const SPECIAL: &str = "Special";
 /// There are no pools to allocate from.
 const NO_POOLS: &str = "NoPools";
 
@@ -47,6 +53,13 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             None
         }
     });
+    let given =
+        [(POD, pods.map(AddressRange::from)), (SERVICE, services.map(AddressRange::from)), (pool_path, pool)];
+    for (path, range) in given {
+        if let Some(range) = range {
+            check_special(path, range, findings);
+        }
+    }
     if let (Some(pods), Some(services)) = (pods, services) {
         if pods.family() != services.family() {
             let message = format!(
@@ -95,9 +108,38 @@ fn cidr(path: &'static str, text: &str, findings: &mut Findings) -> Option<Cidr>
     }
 }
 
+/// Hosts never send packets to these addresses over a network.
+const SPECIAL_RANGES: [(&str, IpAddr, u8); 8] = [
+    ("unspecified", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
+    ("loopback", IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
+    ("link-local", IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
+    ("multicast", IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
+    ("unspecified", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
+    ("loopback", IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
+    ("link-local", IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
+    ("multicast", IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
+];
+
+fn check_special(path: &'static str, range: AddressRange, findings: &mut Findings) {
+    for (name, first, prefix_length) in SPECIAL_RANGES {
+        let Some(special) = Cidr::around(first, prefix_length) else { continue };
+        if range.overlaps(special) {
+            let message = format!(
+                "`{}` includes {name} addresses (`{special}`), which nothing on a network can have; choose a private range such as \
+                 `10.244.0.0/16` or `fd00:1::/48`",
+                shown(range)
+            );
+            findings.invalid(SPECIAL, path, message);
+            return;
+        }
+    }
+}
+
+fn shown(range: AddressRange) -> String {
+    range.as_cidr().map_or_else(|| range.to_string(), |cidr| cidr.to_string())
+}
+
 fn overlap(own: AddressRange, other: &str, range: AddressRange) -> String {
-    let shown =
-        |range: AddressRange| range.as_cidr().map_or_else(|| range.to_string(), |cidr| cidr.to_string());
     format!("`{}` overlaps {other} `{}`; choose a range apart from it", shown(own), shown(range))
 }
 
@@ -127,6 +169,41 @@ fn check_pod_size(case: &Case<'_, TenantCluster>, pods: Cidr, findings: &mut Fin
     }
 }
 
+/// A cluster gets its load balancer addresses in one piece of one pool.
+fn check_pool_size(case: &Case<'_, TenantCluster>, network: &ProviderNetwork, findings: &mut Findings) {
+    const PATH: &str = "spec.networking.lbPoolSize";
+    let wanted = case.object.spec.networking.lb_pool_size.and_then(|size| u128::try_from(size).ok());
+    let Some(wanted) = wanted else { return };
+    let places = network
+        .pool_refs
+        .iter()
+        .map(|pool| NsRef { name: pool.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() });
+    let places: Vec<NsRef> = places.collect();
+    let mut pools = Vec::new();
+    for at in &places {
+        match case.facts.pool(at) {
+            Lookup::Found(pool) => pools.push(pool),
+            Lookup::Absent => {}
+            // Said below, and one that nobody knows of may be large enough.
+            Lookup::Unknown => return,
+        }
+    }
+    let largest = pools.into_iter().filter_map(|pool| handed_out(pool).largest());
+    let Some(largest) = largest.max_by_key(|range| range.size().unwrap_or(u128::MAX)) else { return };
+    if !largest.has_at_least(wanted) {
+        let most = largest.size().unwrap_or(u128::MAX);
+        let message = format!(
+            "`{wanted}` is more than the provider's pools hand out in one piece; write at most {most}, or ask the platform's \
+             administrators for a larger pool"
+        );
+        let finding = Finding::deny(Fault::Invalid, SIZE, PATH, message)
+            .measuring(i128::try_from(wanted).unwrap_or(i128::MAX));
+        let finding =
+            case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
+        findings.add(places.into_iter().map(FactKey::Pool).fold(finding, Finding::resting_on));
+    }
+}
+
 /// Where the provider hands out addresses, nodes and load balancers live in its pools.
 fn check_provider_pools(
     case: &Case<'_, TenantCluster>,
@@ -149,9 +226,18 @@ fn check_provider_pools(
         findings
             .add(case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on));
     }
+    check_pool_size(case, network, findings);
     for pool_ref in &network.pool_refs {
         let at = NsRef { name: pool_ref.name.clone(), namespace: SYSTEM_NAMESPACE.to_owned() };
-        let Lookup::Found(pool) = case.facts.pool(&at) else { continue };
+        let pool = match case.facts.pool(&at) {
+            Lookup::Found(pool) => pool,
+            // That there is none is said where the ProviderConfig is written.
+            Lookup::Absent => continue,
+            Lookup::Unknown => {
+                findings.unknown("spec.providerConfigRef", FactKey::Pool(at));
+                continue;
+            }
+        };
         let Ok(range) = pool.spec.cidr.parse::<Cidr>() else { continue };
         for (path, own) in [(POD, pods), (SERVICE, services)] {
             if let Some(own) = own.filter(|own| own.overlaps(range)) {
@@ -167,140 +253,4 @@ fn check_provider_pools(
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::{Value, json};
-
-    use super::check;
-    use crate::fixtures::*;
-
-    #[test]
-    fn ranges_are_well_formed_apart_and_large_enough() {
-        let pool = |start: &str, end: &str| json!({"loadBalancerPool": {"start": start, "end": end}});
-        let table: [(Value, &[&str]); 16] = [
-            (json!({}), &[]),
-            (json!({"podCIDR": "fd00:1::/48", "serviceCIDR": "fd00:2::/112"}), &[]),
-            (pool("10.40.1.10", "10.40.1.20"), &[]),
-            (pool("10.40.1.10", "10.40.1.10"), &[]),
-            (
-                json!({"podCIDR": "10.244.0.0"}),
-                &[
-                    "spec.networking.podCIDR: `10.244.0.0` is not a CIDR; write an address and a prefix length, such as \
-                   `10.40.0.0/16` or `fd00::/64`",
-                ],
-            ),
-            (
-                json!({"podCIDR": "fd00:0001::/48", "serviceCIDR": "fd00:2::/112"}),
-                &["spec.networking.podCIDR: `fd00:0001::/48` has a shorter spelling; write `fd00:1::/48`"],
-            ),
-            (
-                json!({"podCIDR": "10.244.0.7/16"}),
-                &[
-                    "spec.networking.podCIDR: `10.244.0.7/16` has bits set behind its prefix; write `10.244.0.0/16`",
-                ],
-            ),
-            (
-                json!({"serviceCIDR": "10.244.128.0/20"}),
-                &[
-                    "spec.networking.serviceCIDR: `10.244.128.0/20` overlaps podCIDR `10.244.0.0/16`; choose a range apart from \
-                   it",
-                ],
-            ),
-            (
-                json!({"serviceCIDR": "fd00::/112"}),
-                &[
-                    "spec.networking.serviceCIDR: `fd00::/112` is IPv6, but podCIDR `10.244.0.0/16` is IPv4; use one family \
-                   for both",
-                ],
-            ),
-            (
-                json!({"serviceCIDR": "10.0.0.0/11"}),
-                &[
-                    "spec.networking.serviceCIDR: `10.0.0.0/11` has a prefix of /11, which the API server does not take for \
-                   Services; use one from /12 to /28",
-                ],
-            ),
-            (
-                json!({"serviceCIDR": "10.96.0.0/30"}),
-                &[
-                    "spec.networking.serviceCIDR: `10.96.0.0/30` has a prefix of /30, which the API server does not take for \
-                   Services; use one from /12 to /28",
-                ],
-            ),
-            (
-                json!({"podCIDR": "10.244.0.0/23"}),
-                &[
-                    "spec.networking.podCIDR: `10.244.0.0/23` has room for 2 nodes, each with a /24, but the cluster has 3 \
-                   workers; use a larger range, or fewer workers",
-                ],
-            ),
-            (
-                pool("10.40.1.20", "10.40.1.10"),
-                &[
-                    "spec.networking.loadBalancerPool: the range starts at `10.40.1.20`, which is after its end `10.40.1.10`; \
-                   swap the two",
-                ],
-            ),
-            (
-                pool("10.40.1.20", "fd00::1"),
-                &[
-                    "spec.networking.loadBalancerPool: `10.40.1.20` and `fd00::1` are of different families; write two IPv4 or \
-                   two IPv6 addresses",
-                ],
-            ),
-            (
-                pool("10.96.3.0", "10.96.3.9"),
-                &[
-                    "spec.networking.loadBalancerPool: `10.96.3.0-10.96.3.9` overlaps serviceCIDR `10.96.0.0/12`; choose a range \
-                   apart from it",
-                ],
-            ),
-            (
-                pool("here", "there"),
-                &[
-                    "spec.networking.loadBalancerPool: `here` is not an IP address; write one such as `10.40.1.10` or \
-                   `fd00::10`",
-                ],
-            ),
-        ];
-        for (networking, expected) in table {
-            let cluster = cluster(json!({"spec": {"networking": networking}}));
-            assert_eq!(on_create(check, &cluster, &facts()), expected, "{networking}");
-        }
-    }
-
-    #[test]
-    fn the_older_name_of_the_pool_is_checked_too() {
-        let older =
-            cluster(json!({"spec": {"addons": {"loadBalancer": {"addressPool": "10.40.1.9-10.40.1.1"}}}}));
-        assert_eq!(
-            on_create(check, &older, &facts()),
-            [
-                "spec.addons.loadBalancer.addressPool: the range starts at `10.40.1.9`, which is after its end `10.40.1.1`; \
-              swap the two"
-            ]
-        );
-    }
-
-    #[test]
-    fn the_pools_of_the_provider_are_apart_from_pods_and_services() {
-        let ipam = |pools: Value| provider(json!({"spec": {"network": {"mode": "ipam", "poolRefs": pools}}}));
-        let with_pool = |cidr: &str| {
-            facts_with(&[ipam(json!([{"name": "vlan50"}])), pool(json!({"spec": {"cidr": cidr}}))])
-        };
-        assert_eq!(on_create(check, &cluster(json!({})), &with_pool("10.50.0.0/22")), [""; 0]);
-        assert_eq!(
-            on_create(check, &cluster(json!({})), &with_pool("10.244.8.0/22")),
-            [
-                "spec.networking.podCIDR: `10.244.0.0/16` overlaps NetworkPool `vlan50` with `10.244.8.0/22`; choose a range \
-              apart from it"
-            ]
-        );
-        assert_eq!(
-            on_create(check, &cluster(json!({})), &facts_with(&[ipam(json!([]))])),
-            [
-                "spec.providerConfigRef: the ProviderConfig `harvester-a` allocates addresses but names no NetworkPool; ask the \
-              platform's administrators to add one to `spec.network.poolRefs`"
-            ]
-        );
-    }
-}
+mod tests;

@@ -2,11 +2,11 @@
 //!
 //! Fields: `spec.cidr` (canonical; may grow, not shrink; apart from every other pool), `spec.reserved[].cidr` (inside the
 //! pool), `spec.tenantAllocation.ranges` or `start`/`end` (inside the pool, ascending, apart from each other, not cut in two by
-//! a reserved part), at most 2^20 addresses, which is what the allocator keeps track of. Addresses that clusters hold stay
+//! a reserved part), at least one address that is not reserved, at most 2^20 addresses, which is what the allocator keeps track of. Addresses that clusters hold stay
 //! inside what the pool hands out. In use, the pool cannot be deleted.
 
 use butler_api::NetworkPool;
-use butler_api::address::{AddressRange, Cidr};
+use butler_api::address::{AddressRange, Cidr, RangeSet};
 use butler_api::ip_allocation::AllocationPhase;
 use butler_api::reference::NsRef;
 use butler_api::wire::given;
@@ -24,6 +24,8 @@ const OUTSIDE: &str = "Outside";
 const OVERLAP: &str = "Overlap";
 /// The pool has more addresses than can be kept track of.
 const TOO_LARGE: &str = "TooLarge";
+/// Nothing is left to hand out.
+const NOTHING_LEFT: &str = "NothingLeft";
 /// The pool shrinks.
 const SHRINKS: &str = "Shrinks";
 /// Addresses that clusters hold would no longer be handed out.
@@ -48,6 +50,12 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
         );
         findings.invalid(TOO_LARGE, "spec.cidr", message);
     }
+    let kept: RangeSet = reserved.iter().map(|part| AddressRange::from(*part)).collect();
+    if spans.iter().copied().collect::<RangeSet>().subtract(&kept).is_empty() {
+        let message =
+            "every address that could be handed out is reserved; reserve less, or hand out other addresses";
+        findings.invalid(NOTHING_LEFT, "spec.reserved", message);
+    }
     check_others(case, cidr, findings);
     if let Some(old) = case.old()
         && let Ok(before) = old.spec.cidr.parse::<Cidr>()
@@ -62,6 +70,18 @@ pub(super) fn check(case: &Case<'_, NetworkPool>, findings: &mut Findings) {
     if !case.is_create() {
         check_held(case, &spans, &reserved, findings);
     }
+}
+
+/// The addresses that clusters can get. What is not well formed hands out nothing.
+pub(super) fn handed_out(pool: &NetworkPool) -> RangeSet {
+    let ranges = pool.spec.tenant_allocation.ranges();
+    let spans: RangeSet = if ranges.is_empty() {
+        pool.spec.cidr.parse::<Cidr>().ok().map(AddressRange::from).into_iter().collect()
+    } else {
+        ranges.iter().filter_map(|span| span.range().ok()).collect()
+    };
+    let reserved = pool.spec.reserved.iter().filter_map(|part| part.cidr.parse::<Cidr>().ok());
+    spans.subtract(&reserved.map(AddressRange::from).collect())
 }
 
 fn check_reserved(pool: &NetworkPool, cidr: Cidr, findings: &mut Findings) -> Vec<Cidr> {

@@ -2,9 +2,9 @@
 //!
 //! Field: `spec.providerConfigRef`. The ProviderConfig, named by the cluster or got from its team or the platform, must
 //! exist, be ready, have its credentials Secret, be open to the team (`scope`), and be among the team's `allowedProviders`
-//! if it lists any. Upstream skips all of this for a cluster that names no provider; here the default is checked as well.
+//! if it lists any (a plain name is one in `butler-system`, others are written `namespace/name`). Upstream skips all of this for a cluster that names no provider; here the default is checked as well.
 
-use butler_api::reference::NsRef;
+use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::{ProviderConfig, TenantCluster};
 
 use super::{Case, listed, name_of};
@@ -30,6 +30,11 @@ const CREDENTIALS_MISSING: &str = "CredentialsMissing";
 
 pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
     let Some(at) = case.provider_ref() else {
+        // A default may be in what nobody can read, which the rule `tenancy-mode` says.
+        let team = case.team_name().map(|team| case.facts.team(team));
+        if case.facts.config() == Lookup::Unknown || team == Some(Lookup::Unknown) {
+            return;
+        }
         let message = "neither the team nor the platform has a default; name a ProviderConfig, for example \
                        `providerConfigRef: {name: harvester}`";
         let finding =
@@ -86,11 +91,14 @@ fn check_provider(
     }
     let limits = case.team().and_then(|team| team.spec.resource_limits.as_ref());
     if let Some(limits) = limits.filter(|limits| !limits.allowed_providers.is_empty())
-        && !limits.allowed_providers.contains(name)
+        && !limits.allowed_providers.iter().any(|allowed| is_named(allowed, at))
     {
         let team = case.team_name().unwrap_or_default();
+        // A ProviderConfig of another namespace may bear the very name that is allowed.
+        let place =
+            if at.namespace == SYSTEM_NAMESPACE { String::new() } else { format!("{}/", at.namespace) };
         let message = format!(
-            "the Team `{team}` may not use the ProviderConfig `{name}`; choose one of {}",
+            "the Team `{team}` may not use the ProviderConfig `{place}{name}`; choose one of {}",
             listed(limits.allowed_providers.iter().map(String::as_str))
         );
         findings.add(
@@ -99,6 +107,13 @@ fn check_provider(
         );
     }
     check_credentials(case, provider, findings);
+}
+
+/// Whether an entry of `allowedProviders` means that ProviderConfig: a plain name is one of the platform's own, any other is
+/// written as `namespace/name`.
+fn is_named(allowed: &str, at: &NsRef) -> bool {
+    let (namespace, name) = allowed.split_once('/').unwrap_or((SYSTEM_NAMESPACE, allowed));
+    (namespace, name) == (at.namespace.as_str(), at.name.as_str())
 }
 
 fn check_credentials(case: &Case<'_, TenantCluster>, provider: &ProviderConfig, findings: &mut Findings) {
@@ -161,6 +176,42 @@ mod tests {
               `providerConfigRef: {name: harvester}`"
             ]
         );
+    }
+
+    #[test]
+    fn a_provider_of_the_same_name_elsewhere_is_another() {
+        let elsewhere = provider(json!({
+            "metadata": {"namespace": "payments"}, "spec": {"credentialsRef": {"namespace": "butler-system"}}
+        }));
+        let allowed = |name: &str| team(json!({"spec": {"resourceLimits": {"allowedProviders": [name]}}}));
+        let own =
+            cluster(json!({"spec": {"providerConfigRef": {"name": "harvester-a", "namespace": "payments"}}}));
+        let found = |name| on_create(check, &own, &facts_with(&[elsewhere.clone(), allowed(name)]));
+        assert_eq!(
+            found("harvester-a"),
+            [
+                "spec.providerConfigRef: the Team `payments` may not use the ProviderConfig `payments/harvester-a`; choose one of \
+              `harvester-a`"
+            ]
+        );
+        assert_eq!(found("payments/harvester-a"), [""; 0]);
+        let platforms = [elsewhere.clone(), allowed("butler-system/harvester-a")];
+        assert_eq!(on_create(check, &cluster(json!({})), &facts_with(&platforms)), [""; 0]);
+    }
+
+    #[test]
+    fn what_nobody_can_read_is_not_said_to_be_missing() {
+        let silent = cluster(json!({"spec": {"providerConfigRef": null}}));
+        for kind in [crate::facts::FactKind::Config, crate::facts::FactKind::Team] {
+            let mut facts = facts();
+            facts.lose(kind);
+            assert_eq!(on_create(check, &silent, &facts), [""; 0]);
+            let denials: Vec<String> = crate::judge::standing(&silent, &facts).iter().map(line).collect();
+            assert!(
+                denials.iter().any(|denial| denial.contains("cannot be read at the moment")),
+                "{denials:?}"
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A ProviderConfig has what its provider needs, and is not taken from under its clusters.
 //!
-//! Fields: the block named like `spec.provider` and its required settings; `spec.scope.teamRef` for scope `team`;
+//! Fields: the block named like `spec.provider` and its required settings; `spec.credentialsRef` (outside `butler-system`, a Secret
+//! of the ProviderConfig's own namespace); `spec.scope.teamRef` for scope `team`;
 //! `spec.network` (`ipam` needs existing pools and is not for public clouds); `spec.provider` does not change. In use, it
 //! cannot be deleted, whether clusters name it or got it by default.
 
@@ -8,17 +9,22 @@ use butler_api::ProviderConfig;
 use butler_api::address::parse_address;
 use butler_api::excerpt::excerpt;
 use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
-use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+use butler_api::reference::{LocalRef, NsRef, SYSTEM_NAMESPACE};
+use butler_api::wire::given;
 
 use super::{Case, listed, name_of};
-use crate::facts::{FactKey, Facts, Lookup};
+use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
 
 /// A setting that the provider needs is missing.
 const SETTING_REQUIRED: &str = "SettingRequired";
+/// The address of the provider is none.
+const ENDPOINT: &str = "Endpoint";
 /// The settings of another provider are there.
 const OTHER_SETTINGS: &str = "OtherSettings";
+/// The credentials are those of somebody else.
+const OTHER_CREDENTIALS: &str = "OtherCredentials";
 /// The team does not exist or is not named.
 const TEAM: &str = "Team";
 /// The network makes no sense for the provider.
@@ -30,8 +36,12 @@ const IN_USE: &str = "InUse";
 
 pub(super) fn check(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
     check_settings(case.object, findings);
+    check_credentials(case.object, findings);
     check_scope(case, findings);
     check_network(case, findings);
+    if let Some(old) = case.old() {
+        check_rescoped(case, old, findings);
+    }
     if let Some(old) = case.old().filter(|old| old.spec.provider != case.object.spec.provider) {
         let message = format!(
             "cannot change from `{}` to `{}`, because machines were built with it; create another ProviderConfig",
@@ -54,12 +64,12 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
         (ProviderKind::Gcp, spec.gcp.is_some()),
         (ProviderKind::Local, spec.local.is_some()),
     ];
-    for (block, given) in blocks {
+    for (block, is_given) in blocks {
         let name = block.as_str();
-        if block == kind && !given && kind != ProviderKind::Local {
+        if block == kind && !is_given && kind != ProviderKind::Local {
             let message = format!("a provider of type `{name}` needs its settings; add the block");
             findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{name}"), message));
-        } else if block != kind && given {
+        } else if block != kind && is_given {
             let message =
                 format!("is not read, because the provider is `{}`; remove the block", kind.as_str());
             findings.invalid(OTHER_SETTINGS, format!("spec.{name}"), message);
@@ -104,11 +114,42 @@ fn check_settings(provider: &ProviderConfig, findings: &mut Findings) {
         let message = "is empty; write it, because the provider cannot be used without it";
         findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, format!("spec.{path}"), message));
     }
+    let endpoints = [
+        ("harvester", spec.harvester.as_ref().and_then(|it| given(&it.endpoint))),
+        ("nutanix", spec.nutanix.as_ref().map(|it| it.endpoint.as_str())),
+        ("proxmox", spec.proxmox.as_ref().map(|it| it.endpoint.as_str())),
+    ];
+    for (block, endpoint) in endpoints {
+        let Some(endpoint) = endpoint.filter(|endpoint| !endpoint.is_empty()) else { continue };
+        let host = endpoint.strip_prefix("https://").or_else(|| endpoint.strip_prefix("http://"));
+        if host.is_none_or(|host| host.is_empty() || host.contains(char::is_whitespace)) {
+            let message = format!(
+                "`{}` is no address; write one that begins with `https://` or `http://`",
+                excerpt(endpoint)
+            );
+            findings.invalid(ENDPOINT, format!("spec.{block}.endpoint"), message);
+        }
+    }
     if kind != ProviderKind::Local
         && spec.credentials_ref.as_ref().is_none_or(|secret| secret.name.is_empty())
     {
         let message = "only the provider `local` works without credentials; name the Secret that has them";
         findings.add(Finding::deny(Fault::Required, SETTING_REQUIRED, "spec.credentialsRef", message));
+    }
+}
+
+/// Butler reads Secrets of every namespace. Whoever may write a ProviderConfig in a namespace of their own must not get the
+/// platform's credentials by naming them.
+fn check_credentials(provider: &ProviderConfig, findings: &mut Findings) {
+    let own = provider.metadata.namespace.as_deref().unwrap_or(SYSTEM_NAMESPACE);
+    let Some(secret) = provider.credentials().filter(|secret| secret.namespace != own) else { return };
+    if own != SYSTEM_NAMESPACE {
+        let message = format!(
+            "`{}` is not the namespace of this ProviderConfig, and only those in `{SYSTEM_NAMESPACE}` use Secrets of other \
+             namespaces; name a Secret in `{own}`",
+            excerpt(&secret.namespace)
+        );
+        findings.forbidden(OTHER_CREDENTIALS, "spec.credentialsRef.namespace", message);
     }
 }
 
@@ -200,104 +241,75 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         })
         .collect();
     clusters.sort();
-    if clusters.is_empty() {
+    if !clusters.is_empty() {
+        let message = format!("clusters run on it ({}); delete them first", places(&clusters));
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
+    let is_it =
+        |default: &Option<LocalRef>| default.as_ref().is_some_and(|it| it.in_system_namespace() == at);
+    if facts.config_spec().is_some_and(|config| is_it(&config.default_provider_config_ref)) {
+        let message = "it is the platform's default; name another in `spec.defaultProviderConfigRef` of the ButlerConfig first";
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        findings.add(finding.resting_on(FactKey::Config));
+    }
+    let mut teams: Vec<&str> = facts
+        .teams()
+        .filter(|team| is_it(&team.spec.provider_config_ref))
+        .map(|team| name_of(&team.metadata))
+        .collect();
+    teams.sort_unstable();
+    if !teams.is_empty() {
+        let message = format!(
+            "it is the default of Teams ({}); name another in their `spec.providerConfigRef` first",
+            listed(teams.iter().copied())
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
+        let keys = teams.into_iter().map(|name| FactKey::Team(name.to_owned()));
+        findings.add(keys.fold(finding, Finding::resting_on));
+    }
+}
+
+fn places(of: &[NsRef]) -> String {
+    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    listed(names.iter().map(String::as_str))
+}
+
+/// A provider that is kept for a team from now on would be taken from under the clusters of others.
+fn check_rescoped(case: &Case<'_, ProviderConfig>, old: &ProviderConfig, findings: &mut Findings) {
+    const PATH: &str = "spec.scope";
+    let (own, old) = (&case.object.spec.scope, &old.spec.scope);
+    if own == old {
         return;
     }
-    let names: Vec<String> = clusters.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    let message =
-        format!("clusters run on it ({}); delete them first", listed(names.iter().map(String::as_str)));
-    let finding = Finding::deny(Fault::Forbidden, IN_USE, "metadata.name", message);
-    findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    if !case.facts.knows_all(FactKind::Cluster) {
+        return findings.unknown_kind(PATH, FactKind::Cluster);
+    }
+    let metadata = &case.object.metadata;
+    let at = NsRef {
+        name: name_of(metadata).to_owned(),
+        namespace: metadata.namespace.clone().unwrap_or_default(),
+    };
+    let shut_out = case.facts.clusters_of_provider(&at).filter(|cluster| {
+        let team = cluster.spec.team_ref.as_ref().map(|team| team.name.as_str());
+        old.admits(team) && !own.admits(team)
+    });
+    let mut clusters: Vec<NsRef> = shut_out
+        .map(|cluster| NsRef {
+            name: name_of(&cluster.metadata).to_owned(),
+            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
+        })
+        .collect();
+    clusters.sort();
+    if !clusters.is_empty() {
+        let message = format!(
+            "clusters that it would no longer be open to run on it ({}); delete them first, or leave it open to their teams",
+            places(&clusters)
+        );
+        let finding = Finding::deny(Fault::Forbidden, IN_USE, PATH, message);
+        findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use butler_api::ProviderConfig;
-    use serde_json::{Value, json};
-
-    use super::check;
-    use crate::fixtures::*;
-    use crate::review::Review;
-
-    fn typed(spec: Value) -> ProviderConfig {
-        serde_json::from_value(provider(json!({"spec": spec}))).expect("provider")
-    }
-
-    #[test]
-    fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 11] = [
-            (json!({}), &[]),
-            (json!({"scope": {"type": "team", "teamRef": {"name": "payments"}}}), &[]),
-            (
-                json!({"harvester": null}),
-                &["spec.harvester: a provider of type `harvester` needs its settings; add the block"],
-            ),
-            (
-                json!({"harvester": {"networkName": ""}}),
-                &[
-                    "spec.harvester.networkName: is empty; write it, because the provider cannot be used without it",
-                ],
-            ),
-            (
-                json!({"aws": {"region": "eu-west-1"}}),
-                &["spec.aws: is not read, because the provider is `harvester`; remove the block"],
-            ),
-            (
-                json!({"scope": {"type": "team"}}),
-                &[
-                    "spec.scope.teamRef: scope `team` keeps the provider for one team, but none is named; name it, or use \
-                   `platform`",
-                ],
-            ),
-            (
-                json!({"scope": {"type": "team", "teamRef": {"name": "gone"}}}),
-                &["spec.scope.teamRef: there is no Team `gone`; create it first, or name another"],
-            ),
-            (
-                json!({"network": {"mode": "ipam"}}),
-                &[
-                    "spec.network.poolRefs: mode `ipam` allocates from NetworkPools, but none is named; name at least one, or use \
-                   `cloud`",
-                ],
-            ),
-            (
-                json!({"network": {"mode": "ipam", "poolRefs": [{"name": "gone"}]}}),
-                &[
-                    "spec.network.poolRefs[0].name: there is no NetworkPool `gone` in namespace `butler-system`; create it first, \
-                   or name another",
-                ],
-            ),
-            (
-                json!({"provider": "aws", "harvester": null, "aws": {"region": "eu-west-1"}, "network": {"mode": "ipam"}}),
-                &[
-                    "spec.network.mode: `ipam` is not possible on `aws`, which hands out addresses itself; use `cloud`",
-                ],
-            ),
-            (
-                json!({"credentialsRef": null}),
-                &[
-                    "spec.credentialsRef: only the provider `local` works without credentials; name the Secret that has them",
-                ],
-            ),
-        ];
-        for (spec, expected) in table {
-            assert_eq!(on_create(check, &typed(spec.clone()), &facts()), expected, "{spec}");
-        }
-    }
-
-    #[test]
-    fn in_use_it_stays_also_for_clusters_that_got_it_by_default() {
-        let body =
-            review_body("DELETE", "providerconfigs", &Value::Null, &provider(json!({})), "ana@example.org");
-        let review = Review::parse(body.as_bytes()).expect("review");
-        let denial = "metadata.name: clusters run on it (`payments/orders`); delete them first";
-        assert_eq!(crate::judge(&review, &facts()).message(), denial);
-        let by_default = [
-            config(json!({"spec": {"defaultProviderConfigRef": {"name": "harvester-a"}}})),
-            cluster_json(json!({"spec": {"providerConfigRef": null}})),
-        ];
-        assert_eq!(crate::judge(&review, &facts_with(&by_default)).message(), denial);
-        let elsewhere = cluster_json(json!({"spec": {"providerConfigRef": {"name": "other"}}}));
-        assert!(crate::judge(&review, &facts_with(&[elsewhere])).allows());
-    }
-}
+mod tests;

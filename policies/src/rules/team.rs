@@ -4,13 +4,17 @@
 //! `spec.resourceLimits` (set by administrators of the platform; what the platform gives every team is free),
 //! `spec.environments[].limits` (changed by administrators of the team *as it was*, so that one change cannot promote
 //! somebody and use the promotion), `spec.access` (same), `spec.environments[].access` (within the team's access),
-//! `spec.environments` (none removed while clusters are in it), amounts that can be read, spellings that agree. A Team with
+//! `spec.clusterDefaults`, `spec.providerConfigRef` and the rest of `spec.environments` (same), `spec.environments` (none removed while clusters are in it), amounts that can be read, spellings that agree. A Team with
 //! clusters cannot be deleted.
 
 mod who;
 
+use std::collections::{HashMap, HashSet};
+
 use butler_api::Team;
+use butler_api::butler_config::SupportedRange;
 use butler_api::excerpt::excerpt;
+use butler_api::labels;
 use butler_api::names::dns_label;
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::team::{ClusterDefaults, ResourceLimits};
@@ -35,6 +39,12 @@ const LIMIT: &str = "Limit";
 const CONTRADICTION: &str = "Contradiction";
 /// There is a newer spelling.
 const OLDER_SPELLING: &str = "OlderSpelling";
+/// The hosted control plane does not run that minor.
+const NOT_HOSTED: &str = "NotHosted";
+/// The catalogue has no such addon.
+const ADDON_NOT_FOUND: &str = "AddonNotFound";
+/// The default provider does not exist.
+const PROVIDER_NOT_FOUND: &str = "ProviderNotFound";
 /// Clusters use what is removed.
 const IN_USE: &str = "InUse";
 
@@ -43,10 +53,12 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     who::check(case, findings);
     check_environments(case, findings);
     check_limits(case, findings);
-    check_defaults("spec.clusterDefaults", &case.object.spec.cluster_defaults, findings);
+    check_provider(case, findings);
+    let hosted = case.hosted();
+    check_defaults("spec.clusterDefaults", &case.object.spec.cluster_defaults, hosted, case.facts, findings);
     for (place, environment) in case.object.spec.environments.iter().enumerate() {
         let path = format!("spec.environments[{place}].clusterDefaults");
-        check_defaults(&path, &environment.cluster_defaults, findings);
+        check_defaults(&path, &environment.cluster_defaults, hosted, case.facts, findings);
     }
 }
 
@@ -75,7 +87,11 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
     match case.facts.namespace(name) {
         Lookup::Found(namespace) if namespace.team.as_deref() != Some(name) => {
             let message = format!(
-                "the namespace `{name}` exists and is not this team's, and a team gets the namespace of its name; choose another"
+                "the namespace `{name}` exists and is not this team's, and a team gets the namespace of its name; choose another, \
+                 or let the platform's administrators give it the labels `{}: {}` and `{}: {name}`",
+                labels::MANAGED_BY,
+                labels::MANAGED_BY_BUTLER,
+                labels::TEAM
             );
             findings.add(
                 Finding::deny(Fault::Forbidden, NAMESPACE_TAKEN, "metadata.name", message)
@@ -89,11 +105,11 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
 
 fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
     let spec = &case.object.spec;
+    let users: HashSet<String> = spec.access.users.iter().map(|own| own.name.to_lowercase()).collect();
+    let groups: HashSet<&str> = spec.access.groups.iter().map(|own| own.name.as_str()).collect();
     for (place, environment) in spec.environments.iter().enumerate() {
         for (index, user) in environment.access.users.iter().enumerate() {
-            let known =
-                spec.access.users.iter().any(|own| own.name.to_lowercase() == user.name.to_lowercase());
-            if !known {
+            if !users.contains(&user.name.to_lowercase()) {
                 let path = format!("spec.environments[{place}].access.users[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add them to `spec.access.users` first",
@@ -103,7 +119,7 @@ fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
             }
         }
         for (index, group) in environment.access.groups.iter().enumerate() {
-            if !spec.access.groups.iter().any(|own| own.name == group.name) {
+            if !groups.contains(group.name.as_str()) {
                 let path = format!("spec.environments[{place}].access.groups[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add it to `spec.access.groups` first",
@@ -114,15 +130,18 @@ fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
         }
     }
     let Some(old) = case.old() else { return };
+    let kept: HashSet<&str> = spec.environments.iter().map(|it| it.name.as_str()).collect();
     let removed =
-        old.spec.environments.iter().filter(|environment| spec.environment(&environment.name).is_none());
+        old.spec.environments.iter().filter(|environment| !kept.contains(environment.name.as_str()));
+    let mut clusters: HashMap<&str, Vec<&str>> = HashMap::new();
+    for cluster in case.facts.clusters_of_team(name_of(&case.object.metadata)) {
+        if let Some(environment) = cluster.environment() {
+            clusters.entry(environment).or_default().push(name_of(&cluster.metadata));
+        }
+    }
     for environment in removed {
-        let team = name_of(&case.object.metadata);
-        let clusters =
-            case.facts.clusters_of_team(team).filter(|it| it.environment() == Some(&environment.name));
-        let mut names: Vec<&str> = clusters.map(|cluster| name_of(&cluster.metadata)).collect();
-        names.sort_unstable();
-        if !names.is_empty() {
+        if let Some(mut names) = clusters.remove(environment.name.as_str()) {
+            names.sort_unstable();
             let message = format!(
                 "the environment `{}` cannot go while clusters are in it ({}); delete or migrate them first",
                 environment.name,
@@ -185,9 +204,41 @@ fn check_limit_amounts(limits: &ResourceLimits, findings: &mut Findings) {
 }
 
 /// Defaults that no cluster could be made with. Also asked for the ButlerConfig's.
-pub(super) fn check_defaults(path: &str, defaults: &ClusterDefaults, findings: &mut Findings) {
-    if let Some(Err(error)) = defaults.kubernetes_version().map(str::parse::<KubernetesVersion>) {
-        findings.invalid(LIMIT, format!("{path}.kubernetesVersion"), error.to_string());
+pub(super) fn check_defaults(
+    path: &str,
+    defaults: &ClusterDefaults,
+    hosted: SupportedRange,
+    facts: &Facts,
+    findings: &mut Findings,
+) {
+    let version_path = format!("{path}.kubernetesVersion");
+    match defaults.kubernetes_version().map(str::parse::<KubernetesVersion>) {
+        Some(Err(error)) => findings.invalid(LIMIT, version_path, error.to_string()),
+        Some(Ok(version)) if !hosted.contains(version) => {
+            let message =
+                format!("`{version}` is not run by the hosted control plane; choose one of {hosted}");
+            let finding = Finding::deny(Fault::NotSupported, NOT_HOSTED, version_path, message);
+            findings.add(finding.resting_on(FactKey::Config));
+        }
+        Some(Ok(_)) | None => {}
+    }
+    for (place, addon) in defaults.default_addons.iter().enumerate() {
+        if facts.definition(addon) == Lookup::Absent {
+            let message =
+                format!("the catalogue has no addon `{}` yet; clusters wait for it", excerpt(addon));
+            findings.warn(ADDON_NOT_FOUND, format!("{path}.defaultAddons[{place}]"), message);
+        }
+    }
+}
+
+/// A platform is set up in some order, so a provider that is still to come is no mistake.
+fn check_provider(case: &Case<'_, Team>, findings: &mut Findings) {
+    if let Some(provider) = &case.object.spec.provider_config_ref
+        && case.facts.provider(&provider.in_system_namespace()) == Lookup::Absent
+    {
+        let message =
+            format!("there is no ProviderConfig `{}` yet; clusters wait for it", excerpt(&provider.name));
+        findings.warn(PROVIDER_NOT_FOUND, "spec.providerConfigRef.name", message);
     }
 }
 

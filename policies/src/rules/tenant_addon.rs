@@ -4,10 +4,12 @@
 //! catalogue, allowed to the team; one that the platform installs itself is for its administrators); `spec.version` (offered, and required
 //! for an own chart); `spec.helm.repository` (what the ButlerConfig's `chartSources` allows); `spec.dependsOn` (TenantAddons
 //! of the same cluster, without cycles); `spec.values` (valid against the definition's `valuesSchema`). No two TenantAddons of
-//! a cluster may be the same Helm release: they would undo each other for ever. One that others, or the platform, depend on
-//! cannot be deleted.
+//! a cluster may be the same Helm release, and none may be one that the cluster's own `spec.addons` or the platform installs:
+//! they would undo each other for ever. One that others, or the platform, depend on cannot be deleted.
 
 mod dependencies;
+mod effort;
+mod release;
 mod values;
 
 pub(super) use self::dependencies::way_back;
@@ -18,7 +20,7 @@ use butler_api::names::dns_label;
 use butler_api::reference::NsRef;
 use butler_api::tenant_addon::HelmChart;
 use butler_api::wire::given;
-use butler_api::{AddonDefinition, TenantAddon, TenantCluster};
+use butler_api::{TenantAddon, TenantCluster};
 
 use super::addons::not_allowed;
 use super::{Case, Moment, listed, name_of};
@@ -40,8 +42,6 @@ const PLATFORM_ADDON: &str = "PlatformAddon";
 const CHART_SOURCE: &str = "ChartSource";
 /// The name of the release, or of its namespace, is no name.
 const RELEASE_NAME: &str = "ReleaseName";
-/// Another TenantAddon is the same release.
-const SAME_RELEASE: &str = "SameRelease";
 /// The field cannot change.
 const IMMUTABLE: &str = "Immutable";
 /// Another TenantAddon depends on it.
@@ -63,7 +63,7 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
         (Some(name), None) => check_catalogue(case, name, cluster, findings),
         (None, Some(chart)) => {
             check_own_chart(case, chart, findings);
-            check_release(case, None, findings);
+            release::check(case, None, cluster, findings);
         }
     }
     dependencies::check(case, findings);
@@ -152,12 +152,28 @@ fn check_catalogue(
         );
         findings.add(Finding::deny(Fault::NotSupported, VERSION, "spec.version", message).resting_on(key()));
     }
-    let team = cluster.and_then(|cluster| case.facts.team(&cluster.spec.team_ref.as_ref()?.name).found());
-    if let Some(finding) = team.and_then(|team| not_allowed(team, || "spec.addon".to_owned(), name)) {
-        findings.add(finding);
-    }
+    check_allowed(case, name, cluster, findings);
     values::check(case, definition, findings);
-    check_release(case, Some(definition), findings);
+    release::check(case, Some(definition), cluster, findings);
+}
+
+fn check_allowed(
+    case: &Case<'_, TenantAddon>,
+    name: &str,
+    cluster: Option<&TenantCluster>,
+    findings: &mut Findings,
+) {
+    let team = cluster.and_then(|cluster| cluster.spec.team_ref.as_ref());
+    let Some(team) = team.map(|team| &team.name).filter(|team| !team.is_empty()) else { return };
+    match case.facts.team(team) {
+        Lookup::Found(team) => {
+            if let Some(finding) = not_allowed(team, || "spec.addon".to_owned(), name) {
+                findings.add(finding);
+            }
+        }
+        Lookup::Absent => {}
+        Lookup::Unknown => findings.unknown("spec.addon", FactKey::Team(team.clone())),
+    }
 }
 
 fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &mut Findings) {
@@ -205,39 +221,6 @@ fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &m
     }
 }
 
-/// Helm knows a release by its name and namespace; two TenantAddons with the same would fight over it.
-fn check_release(
-    case: &Case<'_, TenantAddon>,
-    definition: Option<&AddonDefinition>,
-    findings: &mut Findings,
-) {
-    let own = case.object;
-    let release = (own.release_name(definition), own.release_namespace(definition));
-    let mut same: Vec<&str> = case
-        .facts
-        .addons_of_cluster(&cluster_of(own))
-        .filter(|other| other.metadata.name != own.metadata.name)
-        .filter(|other| {
-            let definition = other.spec.addon().and_then(|name| case.facts.definition(name).found());
-            (other.release_name(definition), other.release_namespace(definition)) == release
-        })
-        .map(|other| name_of(&other.metadata))
-        .collect();
-    same.sort_unstable();
-    if let Some(other) = same.first() {
-        let message = format!(
-            "the TenantAddon `{other}` is already the release `{}` in namespace `{}` of this cluster; change that one, or \
-             delete it first",
-            excerpt(release.0),
-            excerpt(release.1)
-        );
-        let path = if own.spec.helm.is_some() { "spec.helm.releaseName" } else { "spec.addon" };
-        let at = NsRef { name: (*other).to_owned(), namespace: cluster_of(own).namespace };
-        findings
-            .add(Finding::deny(Fault::Duplicate, SAME_RELEASE, path, message).resting_on(FactKey::Addon(at)));
-    }
-}
-
 fn check_unchanged(old: &str, new: &str, path: &'static str, findings: &mut Findings) {
     if old != new {
         let shown = |value: &str| {
@@ -257,8 +240,12 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     let crate::review::Subject::TenantAddon(change) = &review.subject else { return };
     let crate::review::Change::Delete(addon) = &**change else { return };
     let at = cluster_of(addon);
-    let cluster_goes =
-        facts.cluster(&at).found().is_none_or(|cluster| cluster.metadata.deletion_timestamp.is_some());
+    // A cluster that nobody can say anything of may well stay.
+    let cluster_goes = match facts.cluster(&at) {
+        Lookup::Found(cluster) => cluster.metadata.deletion_timestamp.is_some(),
+        Lookup::Absent => true,
+        Lookup::Unknown => false,
+    };
     let mut dependents: Vec<&TenantAddon> = facts
         .addons_of_cluster(&at)
         .filter(|other| other.metadata.deletion_timestamp.is_none())
@@ -268,12 +255,21 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     if cluster_goes {
         return;
     }
-    let definition = addon.spec.addon().and_then(|name| facts.definition(name).found());
     let case = Case { object: addon, moment: Moment::Standing, caller: Some(&review.caller), facts };
-    if definition.is_some_and(|it| it.spec.platform()) && !case.caller_is_administrator() {
-        let message = "the platform depends on this addon; only its administrators may remove it";
-        let finding = Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "metadata.name", message);
-        findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+    match addon.spec.addon().map(|name| (name, facts.definition(name))) {
+        Some((name, Lookup::Found(definition)))
+            if definition.spec.platform() && !case.caller_is_administrator() =>
+        {
+            let message = "the platform depends on this addon; only its administrators may remove it";
+            let finding = Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "metadata.name", message)
+                .resting_on(FactKey::Cluster(at.clone()))
+                .resting_on(FactKey::Definition(name.to_owned()));
+            findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
+        }
+        Some((name, Lookup::Unknown)) if !case.caller_is_administrator() => {
+            findings.unknown("metadata.name", FactKey::Definition(name.to_owned()));
+        }
+        _ => {}
     }
     if dependents.is_empty() {
         return;
@@ -281,7 +277,8 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     let names = listed(dependents.iter().map(|other| name_of(&other.metadata)));
     let message =
         format!("it is needed by {names}; delete those first, or remove it from their `spec.dependsOn`");
-    let finding = Finding::deny(Fault::Forbidden, DEPENDED_ON, "metadata.name", message);
+    let finding = Finding::deny(Fault::Forbidden, DEPENDED_ON, "metadata.name", message)
+        .resting_on(FactKey::Cluster(at.clone()));
     let keys = dependents.iter().map(|other| {
         FactKey::Addon(NsRef { name: name_of(&other.metadata).to_owned(), namespace: at.namespace.clone() })
     });

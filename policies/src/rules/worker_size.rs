@@ -1,8 +1,9 @@
 //! Worker machines have a size that can exist.
 //!
 //! Fields: `spec.workers.replicas` (1 to 5000, the number of nodes that Kubernetes itself is tested with),
-//! `spec.workers.machineTemplate.cpu` (at least 1), `.memory` (at least 1Gi) and `.diskSize` (at least 10Gi), both in whole
-//! bytes. Smaller machines are created and then never become nodes.
+//! `spec.workers.machineTemplate.cpu` (1 to 1024), `.memory` (1Gi to 64Ti) and `.diskSize` (10Gi to 1Pi), both in whole
+//! bytes. Smaller machines are created and then never become nodes; larger ones are built by nobody, so such a number is a slip
+//! of the unit.
 
 use butler_api::TenantCluster;
 use butler_api::quantity::{Amount, Quantity};
@@ -13,8 +14,12 @@ use crate::finding::{Fault, Finding, Findings};
 /// The most nodes that Kubernetes is tested with.
 const MOST_NODES: i32 = 5000;
 const GIB: i64 = 1 << 30;
+/// More processor cores than any machine that is sold has.
+const MOST_CPU: i32 = 1024;
 const LEAST_MEMORY: Amount = Amount::from_units(GIB);
+const MOST_MEMORY: Amount = Amount::from_units(64 * 1024 * GIB);
 const LEAST_DISK: Amount = Amount::from_units(10 * GIB);
+const MOST_DISK: Amount = Amount::from_units(1024 * 1024 * GIB);
 
 /// There is no number of workers and no default for it.
 const REPLICAS_REQUIRED: &str = "ReplicasRequired";
@@ -53,17 +58,36 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
         let message = format!("`{cpu}` is too few; write at least 1");
         findings.invalid(OUT_OF_RANGE, "spec.workers.machineTemplate.cpu", message);
     }
-    check_bytes("spec.workers.machineTemplate.memory", template.memory(), LEAST_MEMORY, findings);
-    check_bytes("spec.workers.machineTemplate.diskSize", template.disk_size(), LEAST_DISK, findings);
+    if let Some(cpu) = template.cpu.filter(|cpu| *cpu > MOST_CPU) {
+        let message = format!("`{cpu}` is more than any machine has; write at most {MOST_CPU}");
+        let finding =
+            Finding::deny(Fault::Invalid, OUT_OF_RANGE, "spec.workers.machineTemplate.cpu", message);
+        findings.add(finding.measuring(cpu));
+    }
+    let memory = (LEAST_MEMORY, MOST_MEMORY);
+    check_bytes("spec.workers.machineTemplate.memory", template.memory(), memory, findings);
+    let disk = (LEAST_DISK, MOST_DISK);
+    check_bytes("spec.workers.machineTemplate.diskSize", template.disk_size(), disk, findings);
 }
 
-fn check_bytes(path: &'static str, quantity: Option<&Quantity>, least: Amount, findings: &mut Findings) {
+fn check_bytes(
+    path: &'static str,
+    quantity: Option<&Quantity>,
+    (least, most): (Amount, Amount),
+    findings: &mut Findings,
+) {
     let Some(quantity) = quantity else { return };
     match quantity.amount() {
         Err(error) => findings.invalid(NOT_A_QUANTITY, path, error.to_string()),
         Ok(amount) if amount < least => {
             let message = format!("`{quantity}` is too little; write at least `{}`", least.bytes());
             findings.invalid(OUT_OF_RANGE, path, message);
+        }
+        Ok(amount) if amount > most => {
+            let message =
+                format!("`{quantity}` is more than any machine has; write at most `{}`", most.bytes());
+            let finding = Finding::deny(Fault::Invalid, OUT_OF_RANGE, path, message);
+            findings.add(finding.measuring(amount.ceil_units()));
         }
         Ok(amount) if amount.to_units_exact().is_none() => {
             let message =
@@ -84,7 +108,7 @@ mod tests {
     #[test]
     fn machines_have_a_size_that_can_exist() {
         let template = |field: &str, value: Value| json!({"workers": {"machineTemplate": {field: value}}});
-        let table: [(Value, &[&str]); 14] = [
+        let table: [(Value, &[&str]); 20] = [
             (json!({}), &[]),
             (json!({"workers": {"replicas": 1}}), &[]),
             (json!({"workers": {"replicas": 5000}}), &[]),
@@ -112,6 +136,27 @@ mod tests {
             (
                 template("cpu", json!(0)),
                 &["spec.workers.machineTemplate.cpu: `0` is too few; write at least 1"],
+            ),
+            (template("cpu", json!(1024)), &[]),
+            (
+                template("cpu", json!(1025)),
+                &[
+                    "spec.workers.machineTemplate.cpu: `1025` is more than any machine has; write at most 1024",
+                ],
+            ),
+            (template("memory", json!("64Ti")), &[]),
+            (
+                template("memory", json!("16Pi")),
+                &[
+                    "spec.workers.machineTemplate.memory: `16Pi` is more than any machine has; write at most `64Ti`",
+                ],
+            ),
+            (template("diskSize", json!("1Pi")), &[]),
+            (
+                template("diskSize", json!("1025Ti")),
+                &[
+                    "spec.workers.machineTemplate.diskSize: `1025Ti` is more than any machine has; write at most `1Pi`",
+                ],
             ),
             (template("memory", json!("1Gi")), &[]),
             (template("memory", json!("0")), &[]),

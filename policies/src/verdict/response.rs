@@ -66,7 +66,7 @@ pub fn answer_verdict(uid: &str, verdict: &Verdict) -> Vec<u8> {
             group: butler_api::GROUP,
             kind: verdict.kind,
             causes: verdict
-                .denials()
+                .shown_denials()
                 .map(|finding| Cause {
                     reason: finding.fault.cause(),
                     message: &finding.message,
@@ -149,7 +149,44 @@ fn base64(bytes: &[u8], into: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
+    use crate::fixtures::*;
+    use crate::review::Review;
+
+    #[test]
+    fn an_answer_is_short_whatever_is_wrong() {
+        let names: Vec<String> = (0..30_000).map(|at| format!("not a name {at}")).collect();
+        let object = cluster_json(json!({"spec": {"controlPlane": {"certSANs": names}}}));
+        let body = review_body("CREATE", "tenantclusters", &object, &Value::Null, "ana@example.org");
+        let verdict = crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts());
+        let bytes = answer_verdict("uid", &verdict);
+        assert!(bytes.len() < 64 * 1024, "{}", bytes.len());
+        let answer: Value = serde_json::from_slice(&bytes).expect("answer");
+        let status = &answer["response"]["status"];
+        assert_eq!(status["details"]["causes"].as_array().map(Vec::len), Some(50));
+        let message = status["message"].as_str().unwrap_or_default();
+        assert!(message.starts_with("30000 problems\n- spec.controlPlane.certSANs[0]: "), "{message}");
+        assert!(message.ends_with("\nand 29950 more problems"), "{message}");
+        assert_eq!(answer["response"]["auditAnnotations"]["findings"], "control-plane/NotAName");
+        assert_eq!(answer["response"]["allowed"], false);
+    }
+
+    #[test]
+    fn warnings_are_counted_too() {
+        let warning = crate::Finding::warn("Old", "spec.a", "old");
+        let verdict = Verdict {
+            findings: vec![warning; 60],
+            more_denials: 0,
+            more_warnings: 7,
+            kind: "Team",
+            name: "payments".to_owned(),
+        };
+        let warnings: Vec<String> = verdict.warnings().collect();
+        assert_eq!((warnings.len(), warnings.last().map(String::as_str)), (51, Some("and 17 more warnings")));
+        assert!(verdict.allows());
+    }
 
     #[test]
     fn base64_is_padded() {

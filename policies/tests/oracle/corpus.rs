@@ -25,7 +25,7 @@ const GENERATED: usize = 3_000;
 pub(crate) struct Case {
     pub(crate) expression: String,
     input: String,
-    mutating: bool,
+    pub(crate) mutating: bool,
 }
 
 impl Case {

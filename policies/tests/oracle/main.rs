@@ -13,4 +13,5 @@ mod answer;
 mod corpus;
 mod generate;
 mod oracle;
+mod ours;
 mod records;

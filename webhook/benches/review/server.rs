@@ -8,7 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use butler_bench::guard::SweptDirectory;
 use butler_certs::{Certificates, Files, Proof, server_config};
+use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey};
 use butler_policies::review::Caller;
 use butler_webhook::admission::{self, Admission, Reply};
@@ -94,12 +96,23 @@ impl Look for Nobody {
     async fn look(&self, key: &FactKey, _: &Caller<'_>) -> Fact {
         panic!("{key} was looked up")
     }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        panic!("{presumption:?} was listed")
+    }
 }
 
+<<<<<<< HEAD
 /// Serves as long as whoever started it holds the other end of its input. Its address is its first line.
 pub(crate) fn serve() {
     std::thread::spawn(|| {
         std::io::stdin().read_to_end(&mut Vec::new()).ok();
+=======
+/// Serves until its input ends, which the kernel sees to however its owner ends. Its address is its first line.
+pub(crate) fn serve() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+>>>>>>> main
         std::process::exit(0);
     });
     tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::stderr).init();
@@ -139,12 +152,12 @@ pub(crate) struct ServerProcess {
     child: Child,
     pub(crate) address: SocketAddr,
     pub(crate) certificate: Vec<u8>,
-    _directory: tempfile::TempDir,
+    _directory: SweptDirectory,
 }
 
 impl ServerProcess {
     pub(crate) fn start() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = SweptDirectory::make("butler-review-").unwrap();
         let certificate = write_certificate(directory.path());
         let mut child = Command::new(std::env::current_exe().unwrap())
             .arg(ARGUMENT)

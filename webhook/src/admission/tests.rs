@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use butler_api::reference::NsRef;
+use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, FactKind, Facts};
 use butler_policies::review::Caller;
 use prometheus_client::registry::Registry;
@@ -24,6 +25,12 @@ impl Look for Arc<Script> {
     async fn look(&self, key: &FactKey, _: &Caller<'_>) -> Fact {
         self.asked.lock().unwrap().push(key.clone());
         self.answers.get(key).cloned().unwrap_or(Fact::Absent)
+    }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        let all = self.answers.iter().filter(|(key, _)| key.kind() == presumption.kind);
+        let all: Vec<_> = all.map(|(key, fact)| (key.clone(), fact.clone())).collect();
+        (!all.iter().any(|(_, fact)| matches!(fact, Fact::Unreadable))).then_some(all)
     }
 }
 
@@ -169,7 +176,7 @@ async fn a_look_that_fails_adds_nothing_to_a_denial_that_stands() {
     assert!(!script.asked().is_empty());
     assert_eq!(
         answer["status"]["message"],
-        "spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose a release up to `v1.35`"
+        "spec.kubernetesVersion: `v1.99.0` is not run by the hosted control plane; choose one of `v1.24` to `v1.35`"
     );
 }
 
@@ -249,12 +256,52 @@ async fn a_body_without_a_uid_is_no_review() {
     );
 }
 
+fn deletion_of_the_team() -> Vec<u8> {
+    let review = json!({
+        "apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+        "request": {
+            "uid": UID, "operation": "DELETE", "name": "payments",
+            "oldObject": {"metadata": {"name": "payments"}, "spec": {}},
+            "resource": {"group": "butler.butlerlabs.dev", "version": "v1alpha1", "resource": "teams"},
+            "userInfo": {"username": "ana@example.org", "groups": ["system:authenticated"]},
+        }
+    });
+    review.to_string().into_bytes()
+}
+
+#[tokio::test]
+async fn a_deletion_is_allowed_only_after_a_look_at_who_uses_the_object() {
+    let path = "/validate-butler-butlerlabs-dev-v1alpha1-team";
+    let unused = Arc::new(Script::default());
+    let answer = ask(snapshot(platform()), &unused, path, &deletion_of_the_team()).await;
+    assert_eq!(answer["allowed"], true, "{answer}");
+
+    let at = NsRef { name: "orders".into(), namespace: "payments".into() };
+    let key = FactKey::Cluster(at);
+    let new = Fact::Cluster(Arc::new(serde_json::from_value(cluster("v1.31.4")).unwrap()));
+    let used = Arc::new(Script { answers: [(key.clone(), new)].into(), ..Script::default() });
+    let answer = ask(snapshot(platform()), &used, path, &deletion_of_the_team()).await;
+    assert_eq!(answer["allowed"], false, "{answer}");
+
+    let unreadable = Arc::new(Script { answers: [(key, Fact::Unreadable)].into(), ..Script::default() });
+    let answer = ask(snapshot(platform()), &unreadable, path, &deletion_of_the_team()).await;
+    assert_eq!(
+        answer["status"]["message"],
+        "metadata.name: not every TenantCluster can be read at the moment; try again, and tell the platform's \
+         administrators if it stays so"
+    );
+}
+
 /// Never finds anything, however long it is waited for.
 #[derive(Debug)]
 struct Silence;
 
 impl Look for Silence {
     async fn look(&self, _: &FactKey, _: &Caller<'_>) -> Fact {
+        std::future::pending().await
+    }
+
+    async fn list(&self, _: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
         std::future::pending().await
     }
 }

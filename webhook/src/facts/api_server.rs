@@ -9,7 +9,8 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, NetworkPool, ProviderConfig, Team,
     TenantAddon, TenantCluster, User,
 };
-use butler_policies::facts::{Fact, FactKey};
+use butler_policies::Presumption;
+use butler_policies::facts::{Fact, FactKey, FactKind};
 use butler_policies::review::Caller;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::Namespace;
@@ -20,14 +21,17 @@ use kube::core::DeserializeGuard;
 use tokio::time::timeout;
 
 use super::Look;
-use super::failure::Failure;
+use super::failure::{Failure, without_quotes};
 use super::kept::{CONFIG_NAME, Kept, namespace_fact};
+use super::listing;
 use super::metrics::Metrics;
 use super::pace::Complaints;
 use super::secrets;
 
 /// How long one look may take. The API server waits five seconds for the whole review.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a list may take. All of a large platform's clusters are tens of megabytes.
+const LIST_PATIENCE: Duration = Duration::from_secs(3);
 /// Users are looked for by reading them all, because a server selects custom objects by nothing that is in their spec.
 /// More than that are not read; then nobody can say.
 const USER_PAGES: usize = 10;
@@ -56,6 +60,13 @@ impl ApiServer {
         Self { client, metrics, complaints: Arc::default() }
     }
 
+    fn complain(&self, kind: FactKind, failure: &Failure) {
+        let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
+        if complaints.is_news(failure.label, Instant::now()) {
+            tracing::warn!(%kind, reason = failure.label, "a fact cannot be read: {failure}");
+        }
+    }
+
     async fn ask(&self, key: &FactKey, caller: &Caller<'_>) -> Result<Fact, Failure> {
         match key {
             FactKey::Config => self.named::<ButlerConfig>(CONFIG_NAME).await,
@@ -80,16 +91,16 @@ impl ApiServer {
         if dns_subdomain(name).is_err() {
             return Ok(Fact::Absent);
         }
-        let api: Api<K> = Api::all(self.client.clone());
-        Ok(found(api.get(name).await)?.map_or(Fact::Absent, K::into_slim_fact))
+        let api: Api<DeserializeGuard<K>> = Api::all(self.client.clone());
+        fact_of(found(api.get(name).await)?)
     }
 
     async fn placed<K: Kept<Scope = NamespaceResourceScope>>(&self, at: &NsRef) -> Result<Fact, Failure> {
         if dns_subdomain(&at.name).is_err() || dns_subdomain(&at.namespace).is_err() {
             return Ok(Fact::Absent);
         }
-        let api: Api<K> = Api::namespaced(self.client.clone(), &at.namespace);
-        Ok(found(api.get(&at.name).await)?.map_or(Fact::Absent, K::into_slim_fact))
+        let api: Api<DeserializeGuard<K>> = Api::namespaced(self.client.clone(), &at.namespace);
+        fact_of(found(api.get(&at.name).await)?)
     }
 
     async fn namespace(&self, name: &str) -> Result<Fact, Failure> {
@@ -155,14 +166,34 @@ impl Look for ApiServer {
     async fn look(&self, key: &FactKey, caller: &Caller<'_>) -> Fact {
         let answer = timeout(PATIENCE, self.ask(key, caller)).await;
         let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
-            let mut complaints = self.complaints.lock().unwrap_or_else(PoisonError::into_inner);
-            if complaints.is_news(failure.label, Instant::now()) {
-                tracing::warn!(kind = %key.kind(), reason = failure.label, "a fact cannot be read: {failure}");
-            }
+            self.complain(key.kind(), &failure);
             Fact::Unreadable
         });
         self.metrics.looked(key.kind(), &fact);
         fact
+    }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        let answer = timeout(LIST_PATIENCE, listing::list(&self.client, presumption)).await;
+        match answer.unwrap_or_else(|_| Err(Failure::no_answer())) {
+            Ok(all) => Some(all),
+            Err(failure) => {
+                self.complain(presumption.kind, &failure);
+                None
+            }
+        }
+    }
+}
+
+/// The fact that an object is. The guard keeps the client from logging an object that it cannot read.
+fn fact_of<K: Kept>(object: Option<DeserializeGuard<K>>) -> Result<Fact, Failure> {
+    match object {
+        None => Ok(Fact::Absent),
+        Some(DeserializeGuard(Ok(object))) => Ok(object.into_slim_fact()),
+        Some(DeserializeGuard(Err(error))) => {
+            let why = without_quotes(&error.to_string());
+            Err(Failure::new(Failure::UNREADABLE, format!("the object cannot be read: {why}")))
+        }
     }
 }
 
@@ -175,3 +206,6 @@ pub(super) fn found<T>(answer: Result<T, kube::Error>) -> Result<Option<T>, Fail
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ impl Failure {
     pub(super) const EXPIRED: &'static str = "Expired";
     pub(super) const FORBIDDEN: &'static str = "Forbidden";
     pub(super) const NOT_SERVED: &'static str = "NotServed";
-    const UNREADABLE: &'static str = "Unreadable";
+    pub(super) const UNREADABLE: &'static str = "Unreadable";
 
     pub(super) fn new(label: &'static str, message: impl Into<String>) -> Self {
         Self { label, message: message.into() }
@@ -47,7 +47,8 @@ impl From<kube::Error> for Failure {
         match error {
             kube::Error::Api(status) => Self::of_status(&status),
             kube::Error::SerdeError(error) => {
-                Self::new(Self::UNREADABLE, format!("the answer cannot be read: {error}"))
+                let why = without_quotes(&error.to_string());
+                Self::new(Self::UNREADABLE, format!("the answer cannot be read: {why}"))
             }
             error => Self::new("Unreachable", error.to_string()),
         }
@@ -57,5 +58,39 @@ impl From<kube::Error> for Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+/// What is wrong with an object, without what it quotes of it, which may be long and is not for everybody who reads logs.
+pub(super) fn without_quotes(text: &str) -> String {
+    let (first, last) = (text.find(['"', '`']), text.rfind(['"', '`']));
+    match (first.and_then(|at| text.get(..=at)), last.and_then(|at| text.get(at..))) {
+        (Some(before), Some(after)) if before.len() + after.len() <= text.len() => {
+            format!("{before}…{after}")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_are_left_out() {
+        let table = [
+            (
+                "invalid type: string \"hunter2\", expected a map",
+                "invalid type: string \"…\", expected a map",
+            ),
+            ("`a` is not `b` at line 1", "`…` at line 1"),
+            ("EOF while parsing", "EOF while parsing"),
+            ("one \" alone", "one \" alone"),
+        ];
+        for (text, expected) in table {
+            assert_eq!(without_quotes(text), expected);
+        }
+        let error = serde_json::from_str::<u8>("\"hunter2\"").unwrap_err();
+        assert!(!Failure::from(kube::Error::SerdeError(error)).to_string().contains("hunter2"));
     }
 }

@@ -20,6 +20,8 @@ use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 
+use super::failure::without_quotes;
+
 /// The only ButlerConfig that counts.
 pub(super) const CONFIG_NAME: &str = "butler";
 /// Holds a second copy of the whole object.
@@ -89,9 +91,10 @@ impl<K: Kept> Watched for DeserializeGuard<K> {
         match self.0 {
             Ok(object) => Entry { name, key: object.key(), fact: object.into_slim_fact() },
             Err(error) => {
+                let why = without_quotes(&error.to_string());
                 tracing::warn!(
                     kind = %K::KIND, name = name.name, namespace = name.namespace,
-                    "an object cannot be read, so what rests on it is denied: {error}"
+                    "an object cannot be read, so what rests on it is denied: {why}"
                 );
                 Entry { key: K::key_by_name(name.clone()), name, fact: Fact::Unreadable }
             }

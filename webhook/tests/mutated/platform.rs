@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use butler_api::reference::NsRef;
+use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, FactKind, Facts, NamespaceFact};
 use butler_policies::review::Caller;
 use butler_webhook::facts::Look;
@@ -125,5 +126,13 @@ impl Look for Elsewhere {
             _ if matches!(key, FactKey::Administrator(_)) => Fact::Administrator,
             _ => everything().get(key).cloned().unwrap_or(Fact::Absent),
         }
+    }
+
+    async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
+        if self.salt.load(Ordering::Relaxed).is_multiple_of(4) {
+            return None;
+        }
+        let all = everything().iter().filter(|(key, _)| key.kind() == presumption.kind);
+        Some(all.map(|(key, fact)| (key.clone(), fact.clone())).collect())
     }
 }

@@ -11,6 +11,7 @@ mod callers;
 mod direct;
 mod harness;
 mod hostile;
+mod in_a_row;
 mod load;
 mod manifests;
 mod objects;

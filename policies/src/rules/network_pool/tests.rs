@@ -11,7 +11,7 @@ fn typed(spec: Value) -> butler_api::NetworkPool {
 #[test]
 fn each_way_to_be_wrong() {
     let ranges = |ranges: Value| json!({"tenantAllocation": {"ranges": ranges}});
-    let table: [(Value, &[&str]); 13] = [
+    let table: [(Value, &[&str]); 15] = [
         (json!({}), &[]),
         (json!({"cidr": "fd00::/112"}), &[]),
         (json!({"reserved": [{"cidr": "10.50.0.0/27"}]}), &[]),
@@ -20,6 +20,21 @@ fn each_way_to_be_wrong() {
                 json!([{"start": "10.50.1.0", "end": "10.50.1.9"}, {"start": "10.50.1.10", "end": "10.50.2.0"}]),
             ),
             &[],
+        ),
+        (
+            json!({"reserved": [{"cidr": "10.50.0.0/23"}, {"cidr": "10.50.2.0/23"}]}),
+            &[
+                "spec.reserved: every address that could be handed out is reserved; reserve less, or hand out other addresses",
+            ],
+        ),
+        (
+            json!({
+                "reserved": [{"cidr": "10.50.1.0/30"}],
+                "tenantAllocation": {"ranges": [{"start": "10.50.1.0", "end": "10.50.1.3"}]}
+            }),
+            &[
+                "spec.reserved: every address that could be handed out is reserved; reserve less, or hand out other addresses",
+            ],
         ),
         (
             json!({"cidr": "10.50.0.1/22"}),

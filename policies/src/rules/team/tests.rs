@@ -31,7 +31,8 @@ fn a_team_captures_no_namespace() {
         on_create(check, &named("monitoring"), &facts_with(&[taken])),
         [
             "metadata.name: the namespace `monitoring` exists and is not this team's, and a team gets the namespace of its name; \
-          choose another"
+          choose another, or let the platform's administrators give it the labels `app.kubernetes.io/managed-by: butler` and \
+          `butler.butlerlabs.dev/team: monitoring`"
         ]
     );
     assert_eq!(
@@ -79,6 +80,74 @@ fn nobody_promotes_themselves() {
             "spec.access: only administrators of the team may change who is in it; ask one of them"
         ]
     );
+}
+
+#[test]
+fn what_clusters_get_is_changed_by_administrators_of_the_team() {
+    let old = typed(json!({"spec": {"environments": [{"name": "dev"}, {"name": "prod"}]}}));
+    let table: [(Value, &[&str]); 5] = [
+        (json!({"displayName": "Payments"}), &[]),
+        (
+            json!({"providerConfigRef": {"name": "harvester-a"}}),
+            &[
+                "spec.providerConfigRef: only administrators of the team may change where its clusters run; ask one of them",
+            ],
+        ),
+        (
+            json!({"clusterDefaults": {"workerCount": 2}}),
+            &[
+                "spec.clusterDefaults: only administrators of the team may change what its clusters get; ask one of them",
+            ],
+        ),
+        (
+            json!({"environments": [{"name": "dev", "clusterDefaults": {"workerCount": 2}}, {"name": "prod"}]}),
+            &[
+                "spec.environments: only administrators of the team may change its environments (here `dev`); ask one of them",
+            ],
+        ),
+        (
+            json!({"environments": [{"name": "dev"}, {"name": "test"}]}),
+            &[
+                "spec.environments: only administrators of the team may change its environments (here `prod`, `test`); ask one of \
+               them",
+            ],
+        ),
+    ];
+    for (spec, expected) in table {
+        let environments = json!([{"name": "dev"}, {"name": "prod"}]);
+        let new = typed(json!({"spec": merged(json!({"environments": environments}), spec.clone())}));
+        assert_eq!(on_update_by(&caller("bob@example.org"), check, &old, &new, &facts()), expected, "{spec}");
+        assert_eq!(on_update(check, &old, &new, &facts()), [""; 0], "{spec}");
+    }
+}
+
+#[test]
+fn defaults_are_ones_that_clusters_can_have() {
+    let table: [(Value, &[&str]); 3] = [
+        (
+            json!({"clusterDefaults": {"kubernetesVersion": "v1.36.0"}}),
+            &[
+                "spec.clusterDefaults.kubernetesVersion: `v1.36.0` is not run by the hosted control plane; choose one of `v1.24` to \
+               `v1.35`",
+            ],
+        ),
+        (
+            json!({"environments": [{"name": "dev", "clusterDefaults": {"defaultAddons": ["later"]}}]}),
+            &[
+                "warning: spec.environments[0].clusterDefaults.defaultAddons[0]: the catalogue has no addon `later` yet; clusters \
+               wait for it",
+            ],
+        ),
+        (
+            json!({"providerConfigRef": {"name": "later"}}),
+            &[
+                "warning: spec.providerConfigRef.name: there is no ProviderConfig `later` yet; clusters wait for it",
+            ],
+        ),
+    ];
+    for (spec, expected) in table {
+        assert_eq!(on_create(check, &typed(json!({"spec": spec})), &facts()), expected, "{spec}");
+    }
 }
 
 #[test]
@@ -163,4 +232,30 @@ fn what_clusters_use_stays() {
         ["metadata.name: the team still has clusters (`orders`); delete them first"]
     );
     assert_eq!(delete("shipping"), [""; 0]);
+}
+
+/// Each against each would be 10^10 comparisons, and the test would not end.
+#[test]
+fn many_users_are_looked_up_and_not_searched_for() {
+    let users = |upper: bool| -> Vec<Value> {
+        let name =
+            |at: usize| if upper { format!("U{at}@EXAMPLE.ORG") } else { format!("u{at}@example.org") };
+        (0..100_000).map(|at| json!({"name": name(at)})).collect()
+    };
+    let mut stranger = users(true);
+    stranger.push(json!({"name": "eve@example.org"}));
+    let mut object = named("shipping");
+    object.spec.access = serde_json::from_value(json!({"users": users(false)})).expect("access");
+    object.spec.environments =
+        serde_json::from_value(json!([{"name": "dev", "access": {"users": stranger}}]))
+            .expect("environments");
+    let by = caller("admin");
+    let found = on_create_by(&by, check, &object, &facts());
+    assert_eq!(
+        found,
+        [
+            "spec.environments[0].access.users[100000].name: `eve@example.org` is not in the team; add them to `spec.access.users` \
+             first"
+        ]
+    );
 }

@@ -1,11 +1,13 @@
 //! Who may change what in a Team.
 
-use butler_api::Team;
-use butler_api::butler_config::TeamLimits;
-use butler_api::team::{ResourceLimits, TeamAccess};
+use std::collections::{BTreeSet, HashMap};
 
-use super::super::Case;
+use butler_api::butler_config::TeamLimits;
+use butler_api::team::{Environment, ResourceLimits, TeamAccess};
+use butler_api::{Team, TeamSpec};
+
 use super::super::environment::is_team_administrator;
+use super::super::{Case, listed};
 use crate::finding::{Fault, Finding, Findings};
 
 /// Only administrators of the platform may set the team's limits.
@@ -38,15 +40,16 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     if is_administrator {
         return;
     }
+    let (before, kept) = (old.map(by_name).unwrap_or_default(), by_name(own));
     for (place, environment) in own.environments.iter().enumerate() {
-        let before = old.and_then(|old| old.environment(&environment.name)).and_then(|it| it.limits.clone());
+        let before = before.get(environment.name.as_str()).and_then(|it| it.limits.clone());
         if environment.limits.clone().unwrap_or_default() != before.unwrap_or_default() {
             let message = "only administrators of the team may set what an environment may use; leave it as it is, or ask one";
             deny(case, TEAM_ADMINISTRATORS, format!("spec.environments[{place}].limits"), message, findings);
         }
     }
     if let Some(old) = old {
-        let access = |spec: &butler_api::TeamSpec| {
+        let access = |spec: &TeamSpec| {
             let environments =
                 spec.environments.iter().map(|it| (it.name.clone(), with_roles(it.access.clone())));
             (
@@ -58,8 +61,9 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
             let message = "only administrators of the team may change who is in it; ask one of them";
             deny(case, TEAM_ADMINISTRATORS, "spec.access", message, findings);
         }
+        check_settings(case, old, findings);
         let limited = old.environments.iter().filter(|it| it.limits.is_some());
-        for removed in limited.filter(|it| own.environment(&it.name).is_none()) {
+        for removed in limited.filter(|it| !kept.contains_key(it.name.as_str())) {
             let message = format!(
                 "only administrators of the team may remove `{}` with its limits; ask one",
                 removed.name
@@ -67,6 +71,48 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
             deny(case, TEAM_ADMINISTRATORS, "spec.environments", message, findings);
         }
     }
+}
+
+/// The first one of a name counts, as everywhere.
+fn by_name(spec: &TeamSpec) -> HashMap<&str, &Environment> {
+    spec.environments.iter().rev().map(|it| (it.name.as_str(), it)).collect()
+}
+
+/// What clusters of the team get is for the administrators of the team as well. What is about limits and access is said elsewhere.
+fn check_settings(case: &Case<'_, Team>, old: &TeamSpec, findings: &mut Findings) {
+    let own = &case.object.spec;
+    if own.provider_config_ref != old.provider_config_ref {
+        let message = "only administrators of the team may change where its clusters run; ask one of them";
+        deny(case, TEAM_ADMINISTRATORS, "spec.providerConfigRef", message, findings);
+    }
+    if own.cluster_defaults != old.cluster_defaults {
+        let message = "only administrators of the team may change what its clusters get; ask one of them";
+        deny(case, TEAM_ADMINISTRATORS, "spec.clusterDefaults", message, findings);
+    }
+    let names: BTreeSet<&str> =
+        own.environments.iter().chain(&old.environments).map(|it| it.name.as_str()).collect();
+    let (now, before) = (by_name(own), by_name(old));
+    let changed = names.into_iter().filter(|name| {
+        let (own, old) = (now.get(name).copied(), before.get(name).copied());
+        let limits = |it: Option<&Environment>| it.and_then(|it| it.limits.clone()).unwrap_or_default();
+        let access =
+            |it: Option<&Environment>| it.map(|it| with_roles(it.access.clone())).unwrap_or_default();
+        own != old && limits(own) == limits(old) && access(own) == access(old) && !only_spelled(own, old)
+    });
+    let changed: Vec<&str> = changed.collect();
+    if !changed.is_empty() {
+        let message = format!(
+            "only administrators of the team may change its environments (here {}); ask one of them",
+            listed(changed)
+        );
+        deny(case, TEAM_ADMINISTRATORS, "spec.environments", message, findings);
+    }
+}
+
+/// Whether an environment differs in nothing but how its limits and its access are written down.
+fn only_spelled(own: Option<&Environment>, old: Option<&Environment>) -> bool {
+    let rest = |it: &Environment| (it.description.clone(), it.cluster_defaults.clone());
+    matches!((own, old), (Some(own), Some(old)) if rest(own) == rest(old))
 }
 
 /// Whether a new team asks for nothing but what the platform gives to every team. Defaults write it into each new Team, whoever

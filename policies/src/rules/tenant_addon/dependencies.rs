@@ -1,5 +1,7 @@
 //! What an addon waits for.
 
+use std::collections::{HashMap, HashSet};
+
 use butler_api::TenantAddon;
 use butler_api::excerpt::excerpt;
 use butler_api::reference::NsRef;
@@ -20,12 +22,13 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
         return;
     }
     let at = cluster_of(own);
-    let siblings: Vec<&TenantAddon> = case
+    let siblings: HashMap<&str, &TenantAddon> = case
         .facts
         .addons_of_cluster(&at)
         .filter(|sibling| sibling.metadata.name != own.metadata.name)
+        .map(|sibling| (name_of(&sibling.metadata), sibling))
         .collect();
-    let sibling = |name: &str| siblings.iter().copied().find(|sibling| name_of(&sibling.metadata) == name);
+    let sibling = |name: &str| siblings.get(name).copied();
     let waits_for = |name: &str| -> Vec<&str> {
         let sibling = sibling(name).into_iter();
         sibling.flat_map(|addon| &addon.spec.depends_on).map(|next| next.name.as_str()).collect()
@@ -59,7 +62,7 @@ pub(in crate::rules) fn way_back<'a>(
     goal: &str,
     waits_for: impl Fn(&str) -> Vec<&'a str>,
 ) -> Option<String> {
-    let mut visited = vec![from];
+    let mut visited = HashSet::from([from]);
     let mut open = vec![(from, format!("`{}`", excerpt(from)))];
     while let Some((name, chain)) = open.pop() {
         for next in waits_for(name) {
@@ -67,8 +70,7 @@ pub(in crate::rules) fn way_back<'a>(
             if next == goal {
                 return Some(chain);
             }
-            if !visited.contains(&next) {
-                visited.push(next);
+            if visited.insert(next) {
                 open.push((next, chain));
             }
         }

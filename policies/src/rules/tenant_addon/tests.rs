@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::check;
-use crate::facts::Facts;
+use crate::facts::{Fact, FactKey, FactKind, Facts};
 use crate::fixtures::*;
 use crate::review::Review;
 
@@ -136,6 +136,81 @@ fn a_release_is_installed_once() {
 }
 
 #[test]
+fn nobody_takes_a_release_of_the_cluster_or_of_the_platform() {
+    let cilium = || {
+        definition(json!({
+            "metadata": {"name": "cilium"}, "spec": {"platform": true, "defaults": {"namespace": "kube-system"}}
+        }))
+    };
+    let posing =
+        || own_chart(json!({"chart": "cilium", "releaseName": "cilium", "namespace": "kube-system"}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium()])),
+        [
+            "spec.helm.releaseName: the release `cilium` in namespace `kube-system` is kept for the platform's addon `cilium`; \
+          choose another name or namespace"
+        ]
+    );
+    let elsewhere = own_chart(json!({"releaseName": "cilium", "namespace": "queue"}));
+    assert_eq!(found(elsewhere, &facts_with(&[cilium()])), [""; 0]);
+    let with_network = cluster_json(json!({"spec": {"addons": {"cni": {"provider": "cilium"}}}}));
+    assert_eq!(
+        found(posing(), &facts_with(&[cilium(), with_network])),
+        [
+            "spec.helm.releaseName: `spec.addons.cni` of the TenantCluster is already the release `cilium` in namespace \
+          `kube-system`; change that, or choose another name"
+        ]
+    );
+    let with_gitops = cluster_json(json!({"spec": {"addons": {"gitops": {"provider": "argocd"}}}}));
+    assert_eq!(
+        found(json!({}), &facts_with(&[with_gitops])),
+        [
+            "spec.addon: the cluster installs `argocd` itself; set it in `spec.addons.gitops` of the TenantCluster instead"
+        ]
+    );
+    let mut unknown = facts();
+    unknown.lose(FactKind::Definition);
+    assert_eq!(
+        found(posing(), &unknown),
+        [
+            "spec.helm.releaseName: not every AddonDefinition can be read at the moment; try again, and tell the platform's \
+          administrators if it stays so"
+        ]
+    );
+}
+
+#[test]
+fn what_nobody_can_say_is_not_taken_for_a_yes() {
+    let lost = |kind: FactKind, objects: &[Value]| {
+        let mut facts = facts_with(objects);
+        facts.lose(kind);
+        facts
+    };
+    assert_eq!(
+        found(json!({}), &lost(FactKind::Team, &[])),
+        [
+            "spec.addon: the Team `payments` cannot be read at the moment; try again, and tell the platform's administrators if it \
+          stays so"
+        ]
+    );
+    let body = review_body("DELETE", "tenantaddons", &Value::Null, &addon_json(json!({})), "ana@example.org");
+    let review = Review::parse(body.as_bytes()).expect("review");
+    let platforms = definition(json!({"spec": {"platform": true}}));
+    let verdict = crate::judge(&review, &lost(FactKind::Cluster, std::slice::from_ref(&platforms)));
+    assert_eq!(
+        verdict.message(),
+        "metadata.name: the platform depends on this addon; only its administrators may remove it"
+    );
+    assert!(!crate::judge(&review, &lost(FactKind::Definition, &[])).allows());
+    // A User who is disabled is no administrator, whatever the API server's authorization says.
+    let mut facts = lost(FactKind::User, &[platforms]);
+    facts.learn(FactKey::Administrator("ana@example.org".to_owned()), Fact::Administrator);
+    assert!(!crate::judge(&review, &facts).allows());
+    facts.regain(FactKind::User);
+    assert!(crate::judge(&review, &facts).allows());
+}
+
+#[test]
 fn an_addon_waits_for_others_but_never_for_itself() {
     let other = |depends_on: Value| {
         let mut other = addon_json(json!({"metadata": {"name": "queue"}, "spec": own_chart(json!({}))}));
@@ -239,4 +314,32 @@ fn an_addon_that_the_platform_depends_on_is_removed_by_administrators_only() {
     assert_eq!((verdict.code(), verdict.reason()), (403, "Forbidden"));
     let body = body.replace("system:authenticated", "system:masters");
     assert!(crate::judge(&Review::parse(body.as_bytes()).expect("review"), &facts).allows());
+}
+
+#[test]
+fn values_that_a_schema_makes_too_much_of_are_not_checked_but_refused() {
+    let twice = json!({"properties": {"a": {"$ref": "#"}}, "required": ["never"]});
+    let schema = json!({"anyOf": [twice, twice]});
+    let facts = facts_with(&[definition(json!({"spec": {"valuesSchema": schema}}))]);
+    let values = (0..30).fold(json!({}), |inner, _| json!({"a": inner}));
+    let object = addon(json!({"spec": {"values": values}}));
+    assert_eq!(
+        on_create(check, &object, &facts),
+        [
+            "spec.values: these cannot be checked, because `valuesSchema` of the AddonDefinition `argocd` makes too much work of \
+             them: it applies schemas to the same value too often; let fewer of them apply each other by `allOf`, `anyOf`, \
+             `oneOf` or `$ref`; shorten the values, or ask the platform's administrators to mend the AddonDefinition"
+        ]
+    );
+}
+
+#[test]
+fn a_long_name_of_a_value_is_shortened() {
+    let facts = facts_with(&[definition(json!({"spec": {"valuesSchema": {"additionalProperties": false}}}))]);
+    let deep = definition(json!({"spec": {"valuesSchema": {"additionalProperties": {"type": "object"}}}}));
+    let values = json!({"values": {("a".repeat(100_000)): 1}});
+    for facts in [facts, facts_with(&[deep])] {
+        let lines = found(values.clone(), &facts);
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.len() < 1000), "{lines:?}");
+    }
 }

@@ -1,0 +1,85 @@
+//! Kubernetes' expression language (CEL) as admission policies see it: the same values, errors and costs as
+//! Kubernetes 1.36, without its clock, its network and its stack.
+//!
+//! Follow an expression by opening the modules in this order: [`parse`] reads it, [`check`] finds the types,
+//! [`compile`] makes a flat program, [`evaluate`] runs it over [`value`]s, and [`cost`] counts.
+
+mod admission;
+mod ast;
+mod check;
+mod compile;
+mod cost;
+mod declare;
+mod diagnostic;
+mod encode;
+mod evaluate;
+mod functions;
+mod lex;
+mod macros;
+mod parse;
+mod program;
+mod tree;
+mod types;
+mod unquote;
+mod value;
+
+#[cfg(test)]
+mod hostile;
+#[cfg(test)]
+mod tests;
+
+pub use cost::{EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT};
+pub use declare::{Declarations, ObjectType};
+pub use diagnostic::{Diagnostic, Span};
+pub use tree::{Malformed, Tree};
+pub use types::Type;
+pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
+
+/// An expression, ready to be evaluated any number of times.
+#[derive(Debug)]
+pub struct Program {
+    code: program::Code,
+    result: String,
+}
+
+/// What an evaluation came to.
+#[derive(Debug)]
+pub struct Outcome<'a> {
+    /// The value, or why there is none.
+    pub value: Result<Value<'a>, String>,
+    /// What it cost.
+    pub cost: u64,
+}
+
+impl Program {
+    /// Parses, checks and compiles `text`.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with `text`, each with its place.
+    pub fn compile(text: &str, declarations: &Declarations) -> Result<Self, Vec<Diagnostic>> {
+        let parsed = parse::parse(text).map_err(|diagnostic| vec![diagnostic])?;
+        let checked = check::check(&parsed.ast, parsed.root, declarations)?;
+        let code =
+            compile::compile(&parsed.ast, parsed.root, &checked).map_err(|diagnostic| vec![diagnostic])?;
+        let result =
+            checked.of.get(parsed.root.index()).map_or_else(String::new, |of| checked.types.name(*of));
+        Ok(Self { code, result })
+    }
+
+    /// The name of the type it evaluates to, such as `bool` or `list(string)`.
+    #[must_use]
+    pub fn result(&self) -> &str {
+        &self.result
+    }
+
+    /// Evaluates with one value for each declared variable, in their order, at a cost of at most `limit`.
+    pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], limit: u64) -> Outcome<'a> {
+        let mut meter = cost::Meter::new(limit);
+        let value = match evaluate::evaluate(&self.code, variables, &mut meter) {
+            Value::Error(message) => Err(message.to_string()),
+            value => Ok(value),
+        };
+        Outcome { value, cost: meter.cost }
+    }
+}

@@ -1,0 +1,144 @@
+//! Looking into values: fields, keys and indexes, also where they may be absent.
+
+use std::sync::Arc;
+
+use super::Machine;
+use crate::cel::program::Mode;
+use crate::cel::value::{Value, double_to_int};
+
+/// What looking into a value finds.
+enum Found<'a> {
+    Value(Value<'a>),
+    /// Nothing, and the error that is when it may not be absent.
+    Nothing(Missing),
+    /// Nothing, of a message, which has something to show for it.
+    Empty(Value<'a>),
+    Error(Value<'a>),
+}
+
+enum Missing {
+    Key,
+    Index,
+}
+
+impl<'a> Machine<'a, '_> {
+    pub(super) fn select(&mut self, key: u32, mode: Mode) {
+        let key = self.constant(key);
+        let base = self.pop();
+        let result = match base {
+            Value::Error(_) => base,
+            Value::Optional(None) => {
+                if mode.test {
+                    Value::Bool(false)
+                } else {
+                    base
+                }
+            }
+            Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
+            base if mode.optional => self.present(&base, &key, mode),
+            base => self.required(&base, &key, mode.test),
+        };
+        self.push(result);
+        self.charge_if(mode.charge);
+    }
+
+    pub(super) fn index(&mut self, optional: bool, charge: bool) {
+        let key = self.pop();
+        let base = self.pop();
+        let mode = Mode { optional, test: false, charge };
+        let lenient = optional || matches!(base, Value::Optional(_));
+        let result = match key {
+            Value::Error(_) => {
+                // A key that cannot be computed counts as looked up, unless it may be absent.
+                self.charge_if(!lenient);
+                key
+            }
+            Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => {
+                match base {
+                    Value::Optional(None) | Value::Error(_) => base,
+                    Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
+                    base if optional => self.present(&base, &key, mode),
+                    base => self.required(&base, &key, false),
+                }
+            }
+            other => {
+                self.charge_if(!lenient);
+                Value::error(format!("invalid qualifier type: {}", other.type_name()))
+            }
+        };
+        self.push(result);
+        self.charge_if(charge);
+    }
+
+    /// The part under a key that must be there, or, for `has`, whether it is.
+    fn required(&mut self, base: &Value<'a>, key: &Value<'a>, test: bool) -> Value<'a> {
+        self.charge_if(true);
+        match (find(base, key), test) {
+            (Found::Value(_), true) => Value::Bool(true),
+            (Found::Nothing(_) | Found::Empty(_), true) => Value::Bool(false),
+            (Found::Empty(value), false) => value,
+            (Found::Value(value), false) => value,
+            (Found::Nothing(Missing::Key), false) => Value::error(format!("no such key: {}", key.plain())),
+            (Found::Nothing(Missing::Index), false) => {
+                Value::error(format!("index out of bounds: {}", key.plain()))
+            }
+            (Found::Error(error), _) => error,
+        }
+    }
+
+    /// The part under a key that may be absent, as an optional; for `has`, whether it is there.
+    fn present(&mut self, base: &Value<'a>, key: &Value<'a>, mode: Mode) -> Value<'a> {
+        match find(base, key) {
+            Found::Value(value) => {
+                self.charge_if(true);
+                if mode.test { Value::Bool(true) } else { Value::Optional(Some(Arc::new(value))) }
+            }
+            Found::Nothing(_) | Found::Empty(_) => {
+                if mode.test {
+                    Value::Bool(false)
+                } else {
+                    Value::Optional(None)
+                }
+            }
+            Found::Error(error) => error,
+        }
+    }
+}
+
+fn find<'a>(base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
+    match base {
+        Value::Map(map) => {
+            let found = match key {
+                Value::String(text) => map.get(text),
+                key => map.find(key),
+            };
+            found.map_or(Found::Nothing(Missing::Key), Found::Value)
+        }
+        Value::List(list) => {
+            let index = match key {
+                Value::Int(index) => Some(*index),
+                Value::Uint(index) => i64::try_from(*index).ok(),
+                Value::Double(index) => double_to_int(*index),
+                _ => {
+                    let message = format!("unsupported index type '{}' in list", key.type_name());
+                    return Found::Error(Value::error(message));
+                }
+            };
+            let Some(index) = index else {
+                return Found::Error(Value::error(format!(
+                    "unsupported index value {} in list",
+                    key.plain()
+                )));
+            };
+            let item = usize::try_from(index).ok().and_then(|index| list.get(index));
+            item.map_or(Found::Nothing(Missing::Index), Found::Value)
+        }
+        Value::Object(object) => match key {
+            Value::String(field) => {
+                object.field(field).map_or(Found::Empty(object.empty(field)), Found::Value)
+            }
+            _ => Found::Nothing(Missing::Key),
+        },
+        _ => Found::Nothing(Missing::Key),
+    }
+}

@@ -1,0 +1,453 @@
+//! A JSON document parsed once into flat memory, from which values are borrowed without conversion.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Why a text is no JSON document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed {
+    /// The byte at which reading stopped.
+    pub offset: usize,
+    /// What is wrong there.
+    pub message: &'static str,
+}
+
+/// A parsed document. Strings are borrowed from the text unless they hold escapes.
+#[derive(Debug)]
+pub struct Tree<'a> {
+    nodes: Vec<Node<'a>>,
+}
+
+/// One value of a document, and the key it is found under if it is part of an object.
+#[derive(Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) key: Cow<'a, str>,
+    pub(crate) item: Item<'a>,
+}
+
+/// A value of a document.
+#[derive(Debug)]
+pub(crate) enum Item<'a> {
+    Null,
+    Bool(bool),
+    /// A number without fraction and exponent that fits.
+    Int(i64),
+    Double(f64),
+    String(Cow<'a, str>),
+    List(Children),
+    Map(Children),
+}
+
+/// The place of a container's children, which lie side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Children {
+    start: u32,
+    length: u32,
+}
+
+impl Children {
+    pub(crate) fn len(self) -> usize {
+        self.length as usize
+    }
+}
+
+/// Containers within containers; more is refused, as Kubernetes' decoder refuses it.
+const MAXIMUM_DEPTH: usize = 10_000;
+/// Objects with more keys than this are searched for repeated keys by hashing.
+const FEW: usize = 16;
+
+impl<'a> Tree<'a> {
+    /// Parses `text` in one pass, without recursion.
+    ///
+    /// # Errors
+    ///
+    /// When `text` is not one JSON value, or nests too deeply.
+    pub fn parse(text: &'a str) -> Result<Self, Malformed> {
+        let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
+        let mut building = Building { done: Vec::new(), pending: Vec::new(), open: Vec::new() };
+        loop {
+            // One value, or the end of a container that has none left.
+            reader.blank();
+            let byte = reader.byte();
+            let closes = building.open.last().is_some_and(|open| open.closes_empty(byte, &building.pending));
+            if closes {
+                reader.at += 1;
+                building.close();
+            } else {
+                let key = match building.open.last() {
+                    Some(Open { map: true, .. }) => reader.key()?,
+                    _ => Cow::Borrowed(""),
+                };
+                reader.blank();
+                match reader.byte() {
+                    open @ (b'{' | b'[') => {
+                        if building.open.len() >= MAXIMUM_DEPTH {
+                            return Err(reader.wrong("nested too deeply"));
+                        }
+                        reader.at += 1;
+                        building.open.push(Open { map: open == b'{', start: building.pending.len(), key });
+                        continue;
+                    }
+                    _ => {
+                        let item = reader.scalar()?;
+                        building.pending.push(Node { key, item });
+                    }
+                }
+            }
+            // What follows a value: a comma, or the ends of containers.
+            loop {
+                reader.blank();
+                let Some(open) = building.open.last() else {
+                    if reader.at < reader.bytes.len() {
+                        return Err(reader.wrong("trailing characters"));
+                    }
+                    building.done.append(&mut building.pending);
+                    return Ok(Self { nodes: building.done });
+                };
+                match (reader.byte(), open.map) {
+                    (b',', _) => {
+                        reader.at += 1;
+                        reader.blank();
+                        if matches!(reader.byte(), b']' | b'}') {
+                            return Err(reader.wrong("a value is missing"));
+                        }
+                        break;
+                    }
+                    (b'}', true) | (b']', false) => {
+                        reader.at += 1;
+                        building.close();
+                    }
+                    _ => return Err(reader.wrong("expected a comma or the end of the container")),
+                }
+            }
+        }
+    }
+
+    pub(crate) fn root(&self) -> Option<&Node<'a>> {
+        self.nodes.last()
+    }
+
+    pub(crate) fn children(&self, of: Children) -> &[Node<'a>] {
+        let start = of.start as usize;
+        self.nodes.get(start..start + of.len()).unwrap_or_default()
+    }
+
+    pub(crate) fn find(&self, of: Children, key: &str) -> Option<&Node<'a>> {
+        self.children(of).iter().find(|node| node.key == key)
+    }
+}
+
+/// A container whose end has not been seen; its children are pending from `start` on.
+struct Open<'a> {
+    map: bool,
+    start: usize,
+    key: Cow<'a, str>,
+}
+
+impl Open<'_> {
+    fn closes_empty(&self, byte: u8, pending: &[Node<'_>]) -> bool {
+        self.start == pending.len() && byte == if self.map { b'}' } else { b']' }
+    }
+}
+
+struct Building<'a> {
+    done: Vec<Node<'a>>,
+    pending: Vec<Node<'a>>,
+    open: Vec<Open<'a>>,
+}
+
+impl Building<'_> {
+    /// Moves the children of the innermost container side by side, and makes the container itself pending.
+    fn close(&mut self) {
+        let Some(open) = self.open.pop() else { return };
+        if open.map {
+            self.last_of_each_key(open.start);
+        }
+        let start = self.done.len();
+        self.done.extend(self.pending.drain(open.start..));
+        let children = Children {
+            start: u32::try_from(start).unwrap_or(u32::MAX),
+            length: u32::try_from(self.done.len() - start).unwrap_or(u32::MAX),
+        };
+        let item = if open.map { Item::Map(children) } else { Item::List(children) };
+        self.pending.push(Node { key: open.key, item });
+    }
+
+    /// Of equal keys the last one counts.
+    fn last_of_each_key(&mut self, start: usize) {
+        let entries = self.pending.get(start..).unwrap_or_default();
+        let repeated = if entries.len() <= FEW {
+            entries.iter().enumerate().any(|(at, entry)| {
+                entries.get(at + 1..).unwrap_or_default().iter().any(|later| later.key == entry.key)
+            })
+        } else {
+            let keys: std::collections::HashSet<&str> =
+                entries.iter().map(|entry| entry.key.as_ref()).collect();
+            keys.len() != entries.len()
+        };
+        if !repeated {
+            return;
+        }
+        let mut kept: Vec<Node<'_>> = Vec::new();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for node in self.pending.drain(start..) {
+            let place = places.get(node.key.as_ref()).copied();
+            match place.and_then(|place| kept.get_mut(place)) {
+                Some(earlier) => *earlier = node,
+                None => {
+                    places.insert(node.key.as_ref().to_owned(), kept.len());
+                    kept.push(node);
+                }
+            }
+        }
+        self.pending.append(&mut kept);
+    }
+}
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn byte(&self) -> u8 {
+        self.bytes.get(self.at).copied().unwrap_or(0)
+    }
+
+    fn blank(&mut self) {
+        while matches!(self.byte(), b' ' | b'\t' | b'\n' | b'\r') {
+            self.at += 1;
+        }
+    }
+
+    #[cold]
+    fn wrong(&self, message: &'static str) -> Malformed {
+        Malformed { offset: self.at, message }
+    }
+
+    fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        if self.byte() != b'"' {
+            return Err(self.wrong("expected a key"));
+        }
+        let key = self.string()?;
+        self.blank();
+        if self.byte() != b':' {
+            return Err(self.wrong("expected a colon"));
+        }
+        self.at += 1;
+        Ok(key)
+    }
+
+    fn scalar(&mut self) -> Result<Item<'a>, Malformed> {
+        match self.byte() {
+            b'"' => self.string().map(Item::String),
+            b't' => self.word("true", Item::Bool(true)),
+            b'f' => self.word("false", Item::Bool(false)),
+            b'n' => self.word("null", Item::Null),
+            _ => self.number(),
+        }
+    }
+
+    fn word(&mut self, word: &'static str, item: Item<'a>) -> Result<Item<'a>, Malformed> {
+        if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
+            return Err(self.wrong("expected a value"));
+        }
+        self.at += word.len();
+        Ok(item)
+    }
+
+    fn number(&mut self) -> Result<Item<'a>, Malformed> {
+        let start = self.at;
+        self.at += usize::from(self.byte() == b'-');
+        let digits = |reader: &mut Self| {
+            let from = reader.at;
+            while reader.byte().is_ascii_digit() {
+                reader.at += 1;
+            }
+            reader.at > from
+        };
+        let leading_zero = self.byte() == b'0';
+        let from = self.at;
+        if !digits(self) || (leading_zero && self.at > from + 1) {
+            return Err(self.wrong("expected a value"));
+        }
+        let mut whole = true;
+        if self.byte() == b'.' {
+            self.at += 1;
+            whole = false;
+            if !digits(self) {
+                return Err(self.wrong("expected a digit"));
+            }
+        }
+        if matches!(self.byte(), b'e' | b'E') {
+            self.at += 1;
+            whole = false;
+            self.at += usize::from(matches!(self.byte(), b'+' | b'-'));
+            if !digits(self) {
+                return Err(self.wrong("expected a digit"));
+            }
+        }
+        let text = self.text.get(start..self.at).unwrap_or_default();
+        if whole && let Ok(value) = text.parse() {
+            return Ok(Item::Int(value));
+        }
+        let value: f64 = text.parse().map_err(|_| self.wrong("no number"))?;
+        if value.is_finite() { Ok(Item::Double(value)) } else { Err(self.wrong("number out of range")) }
+    }
+
+    fn string(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        self.at += 1;
+        let start = self.at;
+        loop {
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    let text = self.text.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(Cow::Borrowed(text));
+                }
+                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
+                Some(0..=0x1f) | None => return Err(self.wrong("unfinished string")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    /// A string with escapes; what precedes the first of them begins at `start`.
+    fn escaped(&mut self, start: usize) -> Result<String, Malformed> {
+        let mut out = self.text.get(start..self.at).unwrap_or_default().to_owned();
+        loop {
+            let plain = self.at;
+            while !matches!(self.bytes.get(self.at), Some(b'"' | b'\\' | 0..=0x1f) | None) {
+                self.at += 1;
+            }
+            out.push_str(self.text.get(plain..self.at).unwrap_or_default());
+            match self.bytes.get(self.at) {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(out);
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    let escape = self.byte();
+                    self.at += 1;
+                    out.push(match escape {
+                        b'"' | b'\\' | b'/' => char::from(escape),
+                        b'b' => '\u{8}',
+                        b'f' => '\u{c}',
+                        b'n' => '\n',
+                        b'r' => '\r',
+                        b't' => '\t',
+                        b'u' => self.code_point()?,
+                        _ => return Err(self.wrong("unknown escape")),
+                    });
+                }
+                _ => return Err(self.wrong("unfinished string")),
+            }
+        }
+    }
+
+    fn unit(&mut self) -> Result<u32, Malformed> {
+        let digits =
+            self.text.get(self.at..self.at + 4).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
+        let unit = unit.ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
+        self.at += 4;
+        Ok(unit)
+    }
+
+    /// A `\u` escape; half a pair stands for the replacement character, as Go reads it.
+    fn code_point(&mut self) -> Result<char, Malformed> {
+        let high = self.unit()?;
+        if !(0xd800..0xdc00).contains(&high) {
+            return Ok(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER));
+        }
+        let back = self.at;
+        if self.text.get(self.at..self.at + 2) == Some("\\u") {
+            self.at += 2;
+            let low = self.unit()?;
+            if (0xdc00..0xe000).contains(&low) {
+                let joined = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+                return Ok(char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER));
+            }
+            self.at = back;
+        }
+        Ok(char::REPLACEMENT_CHARACTER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Item, Node, Tree};
+
+    /// The document written back, without blanks.
+    fn written(tree: &Tree<'_>, node: &Node<'_>) -> String {
+        match &node.item {
+            Item::Null => "null".to_owned(),
+            Item::Bool(value) => value.to_string(),
+            Item::Int(value) => value.to_string(),
+            Item::Double(value) => format!("{value:?}"),
+            Item::String(value) => format!("{value:?}"),
+            Item::List(of) => {
+                let items: Vec<_> = tree.children(*of).iter().map(|node| written(tree, node)).collect();
+                format!("[{}]", items.join(","))
+            }
+            Item::Map(of) => {
+                let entry = |node: &Node<'_>| format!("{:?}:{}", node.key, written(tree, node));
+                let entries: Vec<_> = tree.children(*of).iter().map(entry).collect();
+                format!("{{{}}}", entries.join(","))
+            }
+        }
+    }
+
+    #[test]
+    fn documents_are_read() {
+        for (text, expected) in [
+            ("null", "null"),
+            (" [ ] ", "[]"),
+            ("{}", "{}"),
+            (r#"{"a":[1,{"b":true}],"c":"x"}"#, r#"{"a":[1,{"b":true}],"c":"x"}"#),
+            (r#"[[1,2],[3],[]]"#, "[[1,2],[3],[]]"),
+            (r#"{"a":1,"b":2,"a":3}"#, r#"{"a":3,"b":2}"#),
+            (
+                "[1.0, 1e2, -0, 9223372036854775807, 9223372036854775808]",
+                "[1.0,100.0,0,9223372036854775807,9.223372036854776e18]",
+            ),
+            (r#""a\n\u00e9\ud83d\ude00\ud800""#, "\"a\\né😀\u{fffd}\""),
+        ] {
+            let tree = Tree::parse(text).expect(text);
+            assert_eq!(written(&tree, tree.root().unwrap()), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "[",
+            "[1,]",
+            "{\"a\"}",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            "nul",
+            "[1 2]",
+            "\"a",
+            "\"\\x\"",
+            "1 1",
+            "[}",
+            "+1",
+            "{1:2}",
+        ] {
+            assert!(Tree::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_is_bounded_and_needs_no_stack() {
+        let deep = format!("{}{}", "[".repeat(10_000), "]".repeat(10_000));
+        assert!(Tree::parse(&deep).is_ok());
+        let deeper = format!("[{deep}]");
+        assert_eq!(Tree::parse(&deeper).unwrap_err().message, "nested too deeply");
+    }
+}
