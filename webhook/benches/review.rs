@@ -75,6 +75,7 @@ fn main() {
     let many = ratio(Question::ManyClusters, Question::Constant);
     println!("ratio constant=1.00 validate={validate:.2} mutate={mutate:.2} clusters10000={many:.2}");
     let promised = validate <= MOST && mutate <= MOST && many <= MOST && (flat - 1.0).abs() <= FLAT;
+    drop(server);
     if !promised {
         std::process::exit(1);
     }
