@@ -1,7 +1,7 @@
 //! The server, in a process of its own.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -102,17 +102,10 @@ impl Look for Nobody {
     }
 }
 
-<<<<<<< HEAD
-/// Serves as long as whoever started it holds the other end of its input. Its address is its first line.
-pub(crate) fn serve() {
-    std::thread::spawn(|| {
-        std::io::stdin().read_to_end(&mut Vec::new()).ok();
-=======
 /// Serves until its input ends, which the kernel sees to however its owner ends. Its address is its first line.
 pub(crate) fn serve() {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
->>>>>>> main
         std::process::exit(0);
     });
     tracing_subscriber::fmt().event_format(JsonLines).with_writer(std::io::stderr).init();
