@@ -47,6 +47,15 @@ spec:
   description: GitOps
   category: gitops
   chart: {repository: https://charts.example.org, name: argo-cd, defaultVersion: 7.7.5, availableVersions: [8.0.0]}
+---
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: AddonDefinition
+metadata: {name: queue}
+spec:
+  displayName: Queue
+  description: Messages
+  category: other
+  chart: {repository: https://charts.example.org, name: queue, defaultVersion: 7.7.5, availableVersions: [8.0.0]}
 ";
 
 /// A team, a cluster and an addon in one file, with as little in them as possible.
@@ -64,7 +73,7 @@ spec: {controlPlane: {replicas: 3}, workers: {machineTemplate: {memory: 32Gi}}}
 apiVersion: butler.butlerlabs.dev/v1alpha1
 kind: TenantAddon
 metadata: {name: orders-queue, namespace: payments}
-spec: {clusterRef: {name: orders}, addon: argocd}
+spec: {clusterRef: {name: orders}, addon: queue}
 ";
 
 const OBJECTS: [(&str, &str); 3] =
@@ -83,7 +92,7 @@ async fn change_defaults(gate: &Gate) {
     for (kind, name, change) in [
         ("butlerconfig", "butler", config),
         ("clustercreationpolicy", "images", policy),
-        ("addondefinition", "argocd", definition),
+        ("addondefinition", "queue", definition),
     ] {
         let change = change.to_string();
         kubectl(gate, &["patch", kind, name, "--type=merge", "-p", &change], "").await;
