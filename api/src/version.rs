@@ -83,12 +83,6 @@ impl KubernetesVersion {
         self < old
     }
 
-    /// Whether going from `old` to this release goes back by a minor or more. Kubernetes never supports this, while
-    /// a patch may be taken back.
-    pub fn is_minor_downgrade_from(self, old: Self) -> bool {
-        self.minor() < old.minor()
-    }
-
     /// Whether going from `old` to this release leaves out a minor in between. A control plane has to visit each of
     /// them. A step to a later major counts as leaving some out.
     pub fn skips_minor_from(self, old: Self) -> bool {
@@ -231,21 +225,20 @@ mod tests {
     #[test]
     fn steps_between_versions_are_told_apart() {
         let table = [
-            // old, new, minors ahead, goes back, goes back a minor, skips one
-            ("v1.30.2", "v1.30.2", Some(0), false, false, false),
-            ("v1.30.2", "v1.30.9", Some(0), false, false, false),
-            ("v1.30.2", "v1.30.1", Some(0), true, false, false),
-            ("v1.30.2", "v1.31.0", Some(1), false, false, false),
-            ("v1.30.2", "v1.32.0", Some(2), false, false, true),
-            ("v1.30.2", "v1.29.9", Some(-1), true, true, false),
-            ("v1.30.2", "v2.0.0", None, false, false, true),
-            ("v2.0.0", "v1.30.2", None, true, true, false),
+            // old, new, minors ahead, goes back, skips one
+            ("v1.30.2", "v1.30.2", Some(0), false, false),
+            ("v1.30.2", "v1.30.9", Some(0), false, false),
+            ("v1.30.2", "v1.30.1", Some(0), true, false),
+            ("v1.30.2", "v1.31.0", Some(1), false, false),
+            ("v1.30.2", "v1.32.0", Some(2), false, true),
+            ("v1.30.2", "v1.29.9", Some(-1), true, false),
+            ("v1.30.2", "v2.0.0", None, false, true),
+            ("v2.0.0", "v1.30.2", None, true, false),
         ];
-        for (old, new, distance, back, back_a_minor, skips) in table {
+        for (old, new, distance, back, skips) in table {
             let (old, new) = (version(old), version(new));
             assert_eq!(new.minor_distance(old), distance, "{old} to {new}");
             assert_eq!(new.is_downgrade_from(old), back, "{old} to {new}");
-            assert_eq!(new.is_minor_downgrade_from(old), back_a_minor, "{old} to {new}");
             assert_eq!(new.skips_minor_from(old), skips, "{old} to {new}");
             assert_eq!(new.is_same_minor(old), distance == Some(0), "{old} to {new}");
         }

@@ -2,11 +2,12 @@
 //!
 //! Field: `spec.kubernetesVersion`. Allowed: `v` and three numbers; a minor within what the hosted control plane runs
 //! ([`Case::hosted`], one table that the ButlerConfig can override); one of the team's
-//! `allowedKubernetesVersions`, if it lists any. An update may not go back by a minor nor leave one out, because the
-//! hosted control plane refuses both, and may not raise the control plane by more than the workers that still run can
-//! follow: a kubelet may be three minors older than its API server.
+//! `allowedKubernetesVersions`, if it lists any. An update may not leave out a minor, because the hosted control plane refuses
+//! it, and may not raise the control plane by more than the workers that still run can follow: a kubelet may be three minors
+//! older than its API server.
 //!
-//! A patch may be taken back: Kubernetes and Steward allow it.
+//! An update may not go back either, not even by a patch: what a newer API server has stored, an older one need not be able
+//! to read, and nobody tests the way back.
 
 use butler_api::TenantCluster;
 use butler_api::version::KubernetesVersion;
@@ -25,7 +26,7 @@ const NOT_A_VERSION: &str = "NotAVersion";
 const NOT_HOSTED: &str = "NotHosted";
 /// The team may not use that version.
 const NOT_ALLOWED: &str = "NotAllowed";
-/// The update goes back by a minor.
+/// The update goes back to an older release.
 const DOWNGRADE: &str = "Downgrade";
 /// The update leaves out a minor.
 const SKIPPED_MINOR: &str = "SkippedMinor";
@@ -77,11 +78,10 @@ fn check_allowed(case: &Case<'_, TenantCluster>, text: &str, findings: &mut Find
 fn check_step(old: &TenantCluster, new: KubernetesVersion, findings: &mut Findings) {
     let before = old.spec.kubernetes_version().and_then(|text| text.parse::<KubernetesVersion>().ok());
     let Some(before) = before.filter(|before| *before != new) else { return };
-    if new.is_minor_downgrade_from(before) {
+    if new.is_downgrade_from(before) {
         let message = format!(
-            "`{new}` is older than `{before}`, and a control plane never goes back by a minor; keep `{}` or a later \
-             release, or create a new cluster",
-            before.minor()
+            "`{new}` is older than `{before}`, and a control plane never goes back; keep `{before}` or choose a later release, \
+             or create a new cluster"
         );
         findings.forbidden(DOWNGRADE, PATH, message);
     } else if new.skips_minor_from(before) {
@@ -207,7 +207,14 @@ mod tests {
         let table: [(&str, &str, &[&str]); 6] = [
             ("v1.30.2", "v1.31.0", &[]),
             ("v1.30.2", "v1.30.9", &[]),
-            ("v1.30.2", "v1.30.1", &[]),
+            (
+                "v1.30.2",
+                "v1.30.1",
+                &[
+                    "spec.kubernetesVersion: `v1.30.1` is older than `v1.30.2`, and a control plane never goes back; keep \
+                   `v1.30.2` or choose a later release, or create a new cluster",
+                ],
+            ),
             (
                 "v1.30.2",
                 "v1.32.0",
@@ -219,8 +226,8 @@ mod tests {
                 "v1.31.4",
                 "v1.30.9",
                 &[
-                    "spec.kubernetesVersion: `v1.30.9` is older than `v1.31.4`, and a control plane never goes back by a \
-                   minor; keep `v1.31` or a later release, or create a new cluster",
+                    "spec.kubernetesVersion: `v1.30.9` is older than `v1.31.4`, and a control plane never goes back; keep \
+                   `v1.31.4` or choose a later release, or create a new cluster",
                 ],
             ),
             ("nonsense", "v1.31.0", &[]),
