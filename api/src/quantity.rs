@@ -124,7 +124,7 @@ impl Visitor<'_> for WireVisitor {
     type Value = Quantity;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a quantity: an integer, or a string such as \"16Gi\"")
+        f.write_str("an amount, such as `4`, `500m` or `16Gi`")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Quantity, E> {

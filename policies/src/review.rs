@@ -4,13 +4,14 @@
 //! goes wrong, the answer carries the request's uid if the body had one that could be read.
 //!
 //! In order: `quick` walks (`scan`) over the body of an ordinary review and notes where things are (`spans`), `envelope`
-//! reads what is not ordinary, and `object` reads the objects.
+//! reads what is not ordinary, and `object` reads the objects. `unreadable` says what is wrong with one that cannot be read.
 
 mod envelope;
 mod object;
 mod quick;
 pub(crate) mod scan;
 mod spans;
+mod unreadable;
 
 use std::borrow::Cow;
 

@@ -264,7 +264,7 @@ fn numbers_that_json_makes_inexact_are_refused() {
     );
     assert_eq!(
         error("true"),
-        "invalid type: boolean `true`, expected a quantity: an integer, or a string such as \"16Gi\" at line 1 column 4",
+        "invalid type: boolean `true`, expected an amount, such as `4`, `500m` or `16Gi` at line 1 column 4",
     );
 }
 

@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use super::Change;
 use super::envelope::{Operation, Request, ReviewError};
 use super::spans::{Object, Spans, text};
+use super::unreadable::{explain, missing};
 
 /// What could be read of a change.
 pub(super) enum Decoded<T> {
@@ -181,24 +182,30 @@ fn decode_parts<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewEr
 }
 
 fn outer<'a>(object: Object<'a>, which: &str) -> Result<Outer<'a>, ReviewError> {
-    serde_json::from_str(object.text)
-        .map_err(|error| ReviewError::object(format!("the `{which}` of the request cannot be read: {error}")))
+    serde_json::from_str(object.text).map_err(|error| unreadable(which, explain("", object.text, &error)))
 }
 
 fn inner<T: Judged>(object: Outer<'_>, which: &str) -> Result<T, ReviewError> {
     let spec = match object.spec.map(RawValue::get) {
-        None | Some("null") => {
-            T::empty().ok_or_else(|| ReviewError::object(format!("the `{which}` has no `spec`")))?
+        None | Some("null") => T::empty().ok_or_else(|| unreadable(which, missing("spec")))?,
+        Some(text) => {
+            serde_json::from_str(text).map_err(|error| unreadable(which, explain("spec", text, &error)))?
         }
-        Some(text) => serde_json::from_str(text).map_err(|error| {
-            ReviewError::object(format!("the `spec` of the `{which}` cannot be read: {error}"))
-        })?,
     };
     Ok(T::assemble(
         object.metadata.unwrap_or_default().into(),
         spec,
         read_status::<T>(object.status.map(RawValue::get)),
     ))
+}
+
+/// The object as it was is not what the user typed, so that is said.
+fn unreadable(which: &str, problem: String) -> ReviewError {
+    ReviewError::object(if which == "object" {
+        problem
+    } else {
+        format!("the object as it is stored cannot be read: {problem}")
+    })
 }
 
 /// The number of workers in an autoscaling/v1 Scale.
@@ -213,7 +220,7 @@ pub(super) fn replicas_in(object: Option<Object<'_>>) -> Result<Option<i32>, Rev
     }
     let Some(object) = object else { return Ok(None) };
     let scale: Scale = serde_json::from_str(object.text)
-        .map_err(|error| ReviewError::object(format!("the scale of the request cannot be read: {error}")))?;
+        .map_err(|error| ReviewError::object(explain("", object.text, &error)))?;
     // A client written in Go leaves a zero out.
     Ok(Some(scale.spec.and_then(|spec| spec.replicas).unwrap_or(0)))
 }
