@@ -109,6 +109,7 @@ pub struct ButlerConfigSpec {
     pub ssh_authorized_key: Option<String>,
     /// Time servers of workers for which neither their cluster nor their provider names any.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::MOST_SERVERS))]
     pub default_time_servers: Vec<String>,
     /// The log of who changed what.
     #[serde(skip_serializing_if = "Option::is_none")]

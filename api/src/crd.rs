@@ -18,6 +18,10 @@ use crate::{
     ProviderConfig, Team, TenantAddon, TenantCluster, User,
 };
 
+/// The most that a list in a spec may hold, unless its field says otherwise: far more than anybody writes, and little
+/// enough that judging the object stays quick. Status is written by Butler alone and has to hold what there is.
+const MOST_ITEMS: u32 = 1000;
+
 /// Every CustomResourceDefinition that Butler serves, by name.
 pub fn all() -> Vec<CustomResourceDefinition> {
     vec![
@@ -70,12 +74,29 @@ fn settle_spec(root: &mut Value) {
     let Some(root) = root.as_object_mut() else { return };
     root.remove("required");
     let Some(spec) = root.get_mut("properties").and_then(|fields| fields.get_mut("spec")) else { return };
+    bound_lists(spec);
     let Some(spec) = spec.as_object_mut() else { return };
     if spec.contains_key("required") {
         spec.remove("default");
         root.insert("required".to_owned(), json!(["spec"]));
     } else {
         spec.insert("default".to_owned(), json!({}));
+    }
+}
+
+/// Gives every list that nobody bounded the bound for all.
+fn bound_lists(schema: &mut Value) {
+    let Some(schema) = schema.as_object_mut() else { return };
+    if schema.get("type").is_some_and(|kind| kind == "array") {
+        schema.entry("maxItems").or_insert_with(|| json!(MOST_ITEMS));
+    }
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.values_mut().for_each(bound_lists);
+    }
+    for inner in ["items", "additionalProperties"] {
+        if let Some(inner) = schema.get_mut(inner) {
+            bound_lists(inner);
+        }
     }
 }
 

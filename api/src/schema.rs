@@ -3,6 +3,11 @@
 use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+/// The most names of a certificate: it is sent at every connection, and clients refuse large ones.
+pub(crate) const MOST_NAMES: u32 = 256;
+/// The most servers of one kind, of which programs try a handful.
+pub(crate) const MOST_SERVERS: u32 = 64;
+
 /// An http or https address.
 pub(crate) const HTTP_URL: &str = "^https?://";
 /// A full Kubernetes release, as in `v1.31.4`.

@@ -76,7 +76,7 @@ pub struct TenantClusterSpec {
     /// upgrade. Left out, it comes from the defaults of the environment, the team or the platform, else
     /// Butler chooses one that is allowed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(required, regex(pattern = crate::schema::KUBERNETES_VERSION))]
+    #[schemars(regex(pattern = crate::schema::KUBERNETES_VERSION))]
     pub kubernetes_version: Option<String>,
     /// Team that the cluster belongs to and whose limits it counts against. Required when the platform
     /// enforces teams.
@@ -91,7 +91,6 @@ pub struct TenantClusterSpec {
     pub control_plane: ControlPlane,
     /// The worker machines.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(required)]
     pub workers: Option<Workers>,
     /// Address ranges of the cluster.
     #[serde(default, deserialize_with = "crate::wire::or_default")]
@@ -106,6 +105,7 @@ pub struct TenantClusterSpec {
     /// Time servers of the workers, in order of preference. Left out, they are the provider's, else the
     /// platform's, else `pool.ntp.org`.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::MOST_SERVERS))]
     pub time_servers: Vec<String>,
     /// Settings of the infrastructure provider that this cluster needs different. Only the block of the
     /// provider in use is read.

@@ -112,6 +112,20 @@ fn every_list_says_how_it_is_merged_and_its_keys_are_always_there() {
 }
 
 #[test]
+fn every_list_in_a_spec_has_a_bound() {
+    everywhere(&mut |path, schema| {
+        if schema["type"] == "array" && path.contains("spec") {
+            assert!(schema["maxItems"].is_u64(), "{path}");
+        }
+    });
+    assert_eq!(field("tenantclusters", "spec.controlPlane.certSANs")["maxItems"], 256);
+    assert_eq!(field("tenantclusters", "spec.timeServers")["maxItems"], 64);
+    assert_eq!(field("teams", "spec.environments")["maxItems"], 1000);
+    assert_eq!(field("networkpools", "spec.reserved")["maxItems"], 16384);
+    assert_eq!(field("tenantclusters", "status.observedState.workers.nodes").get("maxItems"), None);
+}
+
+#[test]
 fn only_helm_values_keep_fields_that_nobody_knows() {
     everywhere(&mut |path, schema| {
         let keeps = schema.get("x-kubernetes-preserve-unknown-fields").is_some();
@@ -136,7 +150,7 @@ fn spec_is_required_exactly_where_something_in_it_is() {
         let schema = schema(definition);
         let spec = &schema["properties"]["spec"];
         let kind = definition.spec.names.kind.as_str();
-        if matches!(kind, "Team" | "ButlerConfig") {
+        if matches!(kind, "Team" | "ButlerConfig" | "TenantCluster") {
             assert_eq!(spec["default"], json!({}), "{kind}");
             assert_eq!(schema.get("required"), None, "{kind}");
         } else {
@@ -146,10 +160,12 @@ fn spec_is_required_exactly_where_something_in_it_is() {
     }
 }
 
+/// Admission fills these in, unless something else in the object cannot be read. Then the schema speaks next, and must not
+/// ask the user for what they may leave out. That nothing is stored without them is for the rules to see to.
 #[test]
-fn what_admission_fills_in_is_required_by_the_schema() {
-    assert_eq!(required("tenantclusters", "spec"), json!(["kubernetesVersion", "workers"]));
-    assert_eq!(required("tenantclusters", "spec.workers"), json!(["replicas"]));
+fn what_admission_fills_in_is_not_required_by_the_schema() {
+    assert_eq!(required("tenantclusters", "spec"), Value::Null);
+    assert_eq!(required("tenantclusters", "spec.workers"), Value::Null);
     assert_eq!(required("tenantclusters", "spec.workspaces"), json!(["enabled"]));
     assert_eq!(required("tenantclusters", "spec.addons.cni"), Value::Null);
     assert_eq!(required("tenantaddons", "spec"), json!(["clusterRef"]));

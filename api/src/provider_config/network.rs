@@ -24,9 +24,11 @@ pub struct ProviderNetwork {
     pub gateway: Option<String>,
     /// Addresses of the name servers, in order of preference.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::MOST_SERVERS))]
     pub dns_servers: Vec<String>,
     /// Time servers of workers whose cluster does not name any, in order of preference.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = crate::schema::MOST_SERVERS))]
     pub time_servers: Vec<String>,
     /// How many addresses a cluster gets for Services of type LoadBalancer.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "is_default")]

@@ -55,7 +55,8 @@ pub struct ResourceLimits {
     /// Kubernetes releases that clusters may use, for example `v1.31.4`. Left out or empty, any.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub allowed_kubernetes_versions: Vec<String>,
-    /// ProviderConfigs that clusters may use, by name. Left out or empty, any that the team can see.
+    /// ProviderConfigs that clusters may use. A plain name, such as `harvester`, is one in `butler-system`; any other is
+    /// written as `namespace/name`. Left out or empty, any that the team can see.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub allowed_providers: Vec<String>,
     /// AddonDefinitions that may be installed, by name. Left out or empty, any that is not denied.

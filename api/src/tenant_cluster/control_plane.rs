@@ -28,13 +28,14 @@ pub struct ControlPlane {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service_type: Option<ServiceType>,
     /// More names and addresses that the API server's certificate is valid for, for example
-    /// `api.orders.example.org`.
+    /// `api.orders.example.org`. At most 256.
     #[serde(
         rename = "certSANs",
         default,
         deserialize_with = "crate::wire::or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
+    #[schemars(length(max = crate::schema::MOST_NAMES))]
     pub cert_sans: Vec<String>,
     /// Whether nodes wait for a cloud controller to initialise them.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -16,7 +16,7 @@ pub struct Workers {
     /// How many machines there are, at least 1. `kubectl scale` changes this field. Left out, it comes from
     /// the defaults of the environment, the team or the platform, else it is 3.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(required, range(min = 1))]
+    #[schemars(range(min = 1))]
     pub replicas: Option<i32>,
     /// Shape of every machine. What it leaves out comes from the defaults of the environment or the team,
     /// then of the platform.
