@@ -4,8 +4,10 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::butler_config::chart_sources::place_of_chart;
 use crate::helm_values::HelmValues;
 use crate::labels;
+use crate::tenant_addon::HelmChart;
 use crate::wire::{given, is_default};
 
 /// Whether a release's namespace is created when nobody says.
@@ -138,6 +140,12 @@ impl AddonChart {
         self.available_versions.is_empty()
             || version == self.default_version
             || self.available_versions.iter().any(|available| available == version)
+    }
+
+    /// Whether a chart that somebody brings along is this very one.
+    pub fn is_same(&self, own: &HelmChart) -> bool {
+        let place = place_of_chart(&self.repository, &self.name);
+        place.is_some() && place == place_of_chart(&own.repository, &own.chart)
     }
 }
 

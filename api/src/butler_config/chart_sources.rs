@@ -36,6 +36,17 @@ impl ChartSources {
     }
 }
 
+/// Where a chart lies, whichever part of the way its repository or its name is written in; with or without TLS it is the
+/// same chart. Nothing for an address that may mean another place than it seems to.
+pub(crate) fn place_of_chart(repository: &str, chart: &str) -> Option<String> {
+    let address = normal(repository)?;
+    let (_, place) = address.split_once("://")?;
+    let (host, path) = place.split_once('/').unwrap_or((place, ""));
+    let host = host.strip_suffix(":443").or_else(|| host.strip_suffix(":80")).unwrap_or(host);
+    let steps = path.split('/').chain(chart.split('/')).filter(|step| !step.is_empty() && *step != ".");
+    Some(steps.fold(host.to_owned(), |place, step| format!("{place}/{step}")))
+}
+
 fn normal(address: &str) -> Option<String> {
     let (scheme, rest) = address.split_once("://")?;
     let rest = rest.trim_end_matches('/');
@@ -52,6 +63,21 @@ fn normal(address: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chart_lies_in_one_place_however_it_is_written() {
+        let place = Some("charts.example.org/stable/velero".to_owned());
+        for (repository, chart) in [
+            ("https://charts.example.org/stable", "velero"),
+            ("http://Charts.Example.org:80/stable/", "velero/"),
+            ("https://charts.example.org:443//stable", "./velero"),
+            ("oci://charts.example.org", "stable/velero"),
+        ] {
+            assert_eq!(place_of_chart(repository, chart), place, "{repository} {chart}");
+        }
+        assert_ne!(place_of_chart("https://charts.example.org", "velero"), place);
+        assert_eq!(place_of_chart("https://a@charts.example.org/stable", "velero"), None);
+    }
 
     #[test]
     fn a_repository_is_allowed_by_its_address_or_by_what_it_lies_below() {

@@ -5,10 +5,12 @@
 //! setting must not disagree; older spellings are accepted with a warning. Mode GitOps needs a repository to hand the addons
 //! to.
 
-use butler_api::TenantCluster;
+use std::borrow::Cow;
+
 use butler_api::excerpt::excerpt;
 use butler_api::tenant_cluster::ManagementMode;
 use butler_api::tenant_cluster::addons::{Addons, GitopsProvider, IngressProvider, StorageProvider};
+use butler_api::{AddonDefinition, TenantCluster};
 
 use super::{Case, listed, name_of};
 use crate::facts::{FactKey, Lookup};
@@ -131,27 +133,40 @@ fn is_git_address(url: &str) -> bool {
 fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
     let Some(version) = addon.version else { return };
     let path = format!("spec.addons.{}.version", addon.block);
-    let key = FactKey::Definition(addon.name.to_owned());
     let definition = match case.facts.definition(addon.name) {
         Lookup::Found(definition) => definition,
         // Butler ships addons that the catalogue need not have.
         Lookup::Absent => return,
-        Lookup::Unknown => return findings.unknown(path, key),
+        Lookup::Unknown => return findings.unknown(path, FactKey::Definition(addon.name.to_owned())),
     };
-    let chart = &definition.spec.chart;
-    if !chart.offers(version) {
-        let offered = chart.available_versions.iter().chain([&chart.default_version]);
-        let message = format!(
-            "the catalogue does not offer version `{}` of `{}`; choose one of {}",
-            excerpt(version),
-            addon.name,
-            listed(offered.map(String::as_str))
-        );
-        findings.add(Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message).resting_on(key));
+    if let Some(finding) = not_offered(definition, path, version) {
+        findings.add(finding);
     }
 }
 
-/// Whether the team of a cluster may have an addon. Also asked for TenantAddons.
+/// The finding for a version that the catalogue does not offer. Also asked for TenantAddons.
+pub(super) fn not_offered(
+    definition: &AddonDefinition,
+    path: impl Into<Cow<'static, str>>,
+    version: &str,
+) -> Option<Finding> {
+    let (name, chart) = (name_of(&definition.metadata), &definition.spec.chart);
+    if chart.offers(version) {
+        return None;
+    }
+    let offered = chart.available_versions.iter().chain([&chart.default_version]);
+    let message = format!(
+        "the catalogue does not offer version `{}` of `{name}`; choose one of {}",
+        excerpt(version),
+        listed(offered.map(String::as_str))
+    );
+    Some(
+        Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message)
+            .resting_on(FactKey::Definition(name.to_owned())),
+    )
+}
+
+/// Whether the team of a cluster may have an addon.
 fn check_allowed(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
     let Some(team) = case.team() else { return };
     let path = || format!("spec.addons.{}", addon.block);
@@ -160,7 +175,7 @@ fn check_allowed(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
     }
 }
 
-/// The finding for an addon that the team may not have. What is denied is denied even if it is also allowed.
+/// The finding for an addon that the team may not have. Also asked for TenantAddons. What is denied is denied even if it is also allowed.
 pub(super) fn not_allowed(
     team: &butler_api::Team,
     path: impl FnOnce() -> String,

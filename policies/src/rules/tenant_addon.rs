@@ -2,7 +2,8 @@
 //!
 //! Fields: `spec.addon` xor `spec.helm`; `spec.clusterRef` (exists, not on its way out, does not change); `spec.addon` (in the
 //! catalogue, allowed to the team; one that the platform installs itself is for its administrators); `spec.version` (offered, and required
-//! for an own chart); `spec.helm.repository` (what the ButlerConfig's `chartSources` allows); `spec.dependsOn` (TenantAddons
+//! for an own chart); `spec.helm` (from where the ButlerConfig's `chartSources` allows, and no chart of an addon that the team may
+//! not have); `spec.dependsOn` (TenantAddons
 //! of the same cluster, without cycles); `spec.values` (valid against the definition's `valuesSchema`). No two TenantAddons of
 //! a cluster may be the same Helm release, and none may be one that the cluster's own `spec.addons` or the platform installs:
 //! they would undo each other for ever. One that others, or the platform, depend on cannot be deleted.
@@ -10,6 +11,7 @@
 mod dependencies;
 mod effort;
 mod release;
+mod team;
 mod values;
 
 pub(super) use self::dependencies::way_back;
@@ -22,7 +24,7 @@ use butler_api::tenant_addon::HelmChart;
 use butler_api::wire::given;
 use butler_api::{TenantAddon, TenantCluster};
 
-use super::addons::not_allowed;
+use super::addons::not_offered;
 use super::{Case, Moment, listed, name_of};
 use crate::facts::{FactKey, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
@@ -34,8 +36,8 @@ const ONE_SOURCE: &str = "OneSource";
 const CLUSTER_NOT_FOUND: &str = "ClusterNotFound";
 /// The catalogue has no such addon.
 const DEFINITION_NOT_FOUND: &str = "DefinitionNotFound";
-/// The catalogue does not offer that version, or an own chart has none.
-const VERSION: &str = "Version";
+/// An own chart has no version.
+const VERSION_REQUIRED: &str = "VersionRequired";
 /// The platform installs the addon itself.
 const PLATFORM_ADDON: &str = "PlatformAddon";
 /// The repository is none that charts may come from.
@@ -63,6 +65,7 @@ pub(super) fn check(case: &Case<'_, TenantAddon>, findings: &mut Findings) {
         (Some(name), None) => check_catalogue(case, name, cluster, findings),
         (None, Some(chart)) => {
             check_own_chart(case, chart, findings);
+            team::check_chart(case, chart, cluster, findings);
             release::check(case, None, cluster, findings);
         }
     }
@@ -142,38 +145,13 @@ fn check_catalogue(
             Finding::deny(Fault::Forbidden, PLATFORM_ADDON, "spec.addon", message).resting_on(key());
         findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
     }
-    let chart = &definition.spec.chart;
-    if let Some(version) = given(&case.object.spec.version).filter(|version| !chart.offers(version)) {
-        let offered = chart.available_versions.iter().chain([&chart.default_version]);
-        let message = format!(
-            "the catalogue does not offer version `{}` of `{name}`; choose one of {}",
-            excerpt(version),
-            listed(offered.map(String::as_str))
-        );
-        findings.add(Finding::deny(Fault::NotSupported, VERSION, "spec.version", message).resting_on(key()));
+    let version = given(&case.object.spec.version);
+    if let Some(finding) = version.and_then(|version| not_offered(definition, "spec.version", version)) {
+        findings.add(finding);
     }
-    check_allowed(case, name, cluster, findings);
+    team::check_addon(case, name, cluster, findings);
     values::check(case, definition, findings);
     release::check(case, Some(definition), cluster, findings);
-}
-
-fn check_allowed(
-    case: &Case<'_, TenantAddon>,
-    name: &str,
-    cluster: Option<&TenantCluster>,
-    findings: &mut Findings,
-) {
-    let team = cluster.and_then(|cluster| cluster.spec.team_ref.as_ref());
-    let Some(team) = team.map(|team| &team.name).filter(|team| !team.is_empty()) else { return };
-    match case.facts.team(team) {
-        Lookup::Found(team) => {
-            if let Some(finding) = not_allowed(team, || "spec.addon".to_owned(), name) {
-                findings.add(finding);
-            }
-        }
-        Lookup::Absent => {}
-        Lookup::Unknown => findings.unknown("spec.addon", FactKey::Team(team.clone())),
-    }
 }
 
 fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &mut Findings) {
@@ -211,7 +189,7 @@ fn check_own_chart(case: &Case<'_, TenantAddon>, chart: &HelmChart, findings: &m
     if given(&case.object.spec.version).is_none() {
         let message =
             "a chart of your own needs one; write it as the repository lists it, for example `1.2.3`";
-        findings.add(Finding::deny(Fault::Required, VERSION, "spec.version", message));
+        findings.add(Finding::deny(Fault::Required, VERSION_REQUIRED, "spec.version", message));
     }
     let names = [("spec.helm.releaseName", &chart.release_name), ("spec.helm.namespace", &chart.namespace)];
     for (path, name) in names {

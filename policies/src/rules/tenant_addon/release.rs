@@ -4,6 +4,8 @@
 //! The last is nobody's to take, also where the cluster does not ask for the addon yet: whoever held the name would hold the
 //! platform's place in the cluster.
 
+use std::collections::BTreeSet;
+
 use butler_api::excerpt::excerpt;
 use butler_api::reference::NsRef;
 use butler_api::{AddonDefinition, TenantAddon, TenantCluster};
@@ -45,17 +47,28 @@ fn check_tenant_addons(
     findings: &mut Findings,
 ) {
     let own = case.object;
-    let mut same: Vec<&str> = case
-        .facts
-        .addons_of_cluster(&cluster_of(own))
-        .filter(|other| other.metadata.name != own.metadata.name)
-        .filter(|other| {
-            let definition = other.spec.addon().and_then(|name| case.facts.definition(name).found());
-            (other.release_name(definition), other.release_namespace(definition)) == release
-        })
-        .map(|other| name_of(&other.metadata))
-        .collect();
-    same.sort_unstable();
+    let (mut same, mut unknown) = (BTreeSet::new(), BTreeSet::new());
+    for other in case.facts.addons_of_cluster(&cluster_of(own)) {
+        if other.metadata.name == own.metadata.name {
+            continue;
+        }
+        // An own chart takes nothing from the catalogue.
+        let named = other.spec.addon().filter(|_| other.spec.helm.is_none());
+        let definition = match named.map(|name| (name, case.facts.definition(name))) {
+            Some((name, Lookup::Unknown)) => {
+                unknown.insert(name);
+                continue;
+            }
+            Some((_, Lookup::Found(definition))) => Some(definition),
+            Some((_, Lookup::Absent)) | None => None,
+        };
+        if (other.release_name(definition), other.release_namespace(definition)) == release {
+            same.insert(name_of(&other.metadata));
+        }
+    }
+    for name in unknown {
+        findings.unknown(path, FactKey::Definition(name.to_owned()));
+    }
     if let Some(other) = same.first() {
         let message = format!(
             "the TenantAddon `{other}` is already the release `{}` in namespace `{}` of this cluster; change that one, or \

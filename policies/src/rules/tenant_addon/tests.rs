@@ -180,6 +180,54 @@ fn nobody_takes_a_release_of_the_cluster_or_of_the_platform() {
 }
 
 #[test]
+fn an_addon_that_the_team_may_not_have_does_not_come_as_a_chart_of_ones_own() {
+    let argo = || own_chart(json!({"chart": "argo-cd", "releaseName": "deploy"}));
+    let limited = |limits: Value| facts_with(&[team(json!({"spec": {"resourceLimits": limits}}))]);
+    assert_eq!(found(argo(), &facts()), [""; 0]);
+    assert_eq!(found(argo(), &limited(json!({"deniedAddons": ["velero"]}))), [""; 0]);
+    assert_eq!(found(argo(), &limited(json!({"allowedAddons": ["argocd"]}))), [""; 0]);
+    assert_eq!(found(own_chart(json!({})), &limited(json!({"allowedAddons": ["velero"]}))), [""; 0]);
+    assert_eq!(
+        found(argo(), &limited(json!({"deniedAddons": ["argocd"]}))),
+        [
+            "spec.helm.chart: this is the chart of the addon `argocd`, and the Team `payments` may not install `argocd`; remove it"
+        ]
+    );
+    assert_eq!(
+        found(argo(), &limited(json!({"allowedAddons": ["velero"]}))),
+        [
+            "spec.helm.chart: this is the chart of the addon `argocd`, and the Team `payments` may not install `argocd`; choose \
+             among `velero`"
+        ]
+    );
+    let twice = [
+        definition(json!({"metadata": {"name": "argo"}})),
+        team(json!({"spec": {"resourceLimits": {"allowedAddons": ["argo"]}}})),
+    ];
+    assert_eq!(found(argo(), &facts_with(&twice)), [""; 0]);
+    let spelled = own_chart(
+        json!({"repository": "https://Charts.example.org:443/", "chart": "argo-cd", "releaseName": "deploy"}),
+    );
+    assert_eq!(found(spelled, &limited(json!({"deniedAddons": ["argocd"]}))).len(), 1);
+}
+
+#[test]
+fn a_release_whose_definition_nobody_can_read_may_be_the_same() {
+    let other = addon_json(json!({"metadata": {"name": "gitops"}, "spec": {"addon": "flux"}}));
+    let own = addon_json(json!({"metadata": {"name": "backup"}, "spec": own_chart(json!({}))}));
+    let mut facts = facts_with(&[other, own]);
+    assert_eq!(found(json!({}), &facts), [""; 0]);
+    facts.learn(FactKey::Definition("flux".to_owned()), Fact::Unreadable);
+    assert_eq!(
+        found(json!({}), &facts),
+        [
+            "spec.addon: the AddonDefinition `flux` cannot be read at the moment; try again, and tell the platform's administrators \
+             if it stays so"
+        ]
+    );
+}
+
+#[test]
 fn what_nobody_can_say_is_not_taken_for_a_yes() {
     let lost = |kind: FactKind, objects: &[Value]| {
         let mut facts = facts_with(objects);
