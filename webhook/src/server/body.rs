@@ -50,6 +50,23 @@ where
     Ok(whole.into())
 }
 
+/// How often a body may be as long as one that is read and still be received, to be forgotten.
+const DISCARDED: usize = 8;
+
+/// Receives and forgets what is left of a body, within reason.
+pub(super) async fn discard<B>(body: &mut B, limit: usize)
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let mut left = limit.saturating_mul(DISCARDED);
+    while let Ok(Some(piece)) = next(body).await {
+        left = left.saturating_sub(piece.len());
+        if left == 0 {
+            return;
+        }
+    }
+}
+
 /// Makes the buffer this large, after its budget.
 fn reserve(whole: &mut Vec<u8>, capacity: usize, held: &mut Share) -> Result<(), Refusal> {
     grow(held, capacity - whole.capacity())?;

@@ -38,6 +38,11 @@ impl Refusal {
         }
     }
 
+    /// Whether the caller does not send as they said, so that waiting for more leads nowhere.
+    pub(super) fn is_about_sending(&self) -> bool {
+        matches!(self, Self::BodyTooSlow { .. } | Self::BodyEndedEarly)
+    }
+
     fn text(self) -> String {
         match self {
             Self::NoSuchPath => "nothing is served at this path; reviews are sent to the paths of the webhook \

@@ -5,10 +5,11 @@ use std::panic::AssertUnwindSafe;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, Version};
 use http_body_util::Full;
 use hyper::body::{Body, Incoming};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Gate;
 use super::admission_port::Shared;
@@ -26,11 +27,17 @@ pub(super) async fn answer<G: Gate>(
 ) -> Response<Full<Bytes>> {
     let _asking = activity.ask();
     let version = request.version();
-    let mut response = match review(shared, request).await {
+    let (head, mut body) = request.into_parts();
+    let mut response = match review(shared, &head, &mut body).await {
         Ok(answer) => json(answer),
         Err(refusal) => {
             activity.refuse();
             note(shared, &refusal);
+            if version == Version::HTTP_2 && !refusal.is_about_sending() {
+                // An answer ends the stream, and a caller who still sends may then see only that it ended. HTTP/1.1
+                // does the same for the whole connection, after the answer.
+                let _ = timeout(shared.limits.body, body::discard(&mut body, shared.limits.body_bytes)).await;
+            }
             refusal.into_response()
         }
     };
@@ -42,10 +49,9 @@ pub(super) async fn answer<G: Gate>(
     response
 }
 
-async fn review<G: Gate>(shared: &Shared<G>, request: Request<Incoming>) -> Result<Vec<u8>, Refusal> {
+async fn review<G: Gate>(shared: &Shared<G>, head: &Parts, body: &mut Incoming) -> Result<Vec<u8>, Refusal> {
     let limits = &shared.limits;
-    let endpoint = route(&request)?;
-    let body = request.into_body();
+    let endpoint = route(head)?;
     if body::is_over(body.size_hint().lower(), limits.body_bytes) {
         return Err(Refusal::BodyTooLarge { limit: limits.body_bytes });
     }
@@ -70,12 +76,12 @@ async fn review<G: Gate>(shared: &Shared<G>, request: Request<Incoming>) -> Resu
 }
 
 /// Where a request belongs. kube-apiserver adds its timeout as a query, which says nothing that we do not know.
-fn route<B>(request: &Request<B>) -> Result<Endpoint, Refusal> {
-    let endpoint = Endpoint::at(request.uri().path()).ok_or(Refusal::NoSuchPath)?;
-    if request.method() != Method::POST {
+fn route(head: &Parts) -> Result<Endpoint, Refusal> {
+    let endpoint = Endpoint::at(head.uri.path()).ok_or(Refusal::NoSuchPath)?;
+    if head.method != Method::POST {
         return Err(Refusal::NotAPost);
     }
-    if !is_json(request.headers()) {
+    if !is_json(&head.headers) {
         return Err(Refusal::NotJson);
     }
     Ok(endpoint)

@@ -1,12 +1,18 @@
 //! The same over HTTP/2, where one connection carries many requests.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use butler_webhook::server::{Drain, Limits};
 use bytes::Bytes;
+use futures::StreamExt;
 use http::{Request, StatusCode};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Frame;
 use hyper::client::conn::http2::{SendRequest, handshake};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::world::{PATH, World, eventually, judged, patient, within};
@@ -65,6 +71,24 @@ async fn refusals_are_the_same() {
     assert_eq!(status, 413);
     assert_eq!(text, "the body is larger than the 8388608 bytes that are read\n");
     assert_eq!(ask(&sender, review("{}")).await, (StatusCode::OK, judged(2)));
+}
+
+/// A caller who is answered while they still send may see only that the stream has ended.
+#[tokio::test]
+async fn a_body_that_is_too_large_is_received_before_it_is_refused() {
+    let world = World::new(patient()).await;
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = sent.clone();
+    let pieces = futures::stream::iter(0..160).map(move |_| {
+        counted.fetch_add(64 << 10, Ordering::Relaxed);
+        Ok::<_, Infallible>(Frame::data(Bytes::from(vec![b'x'; 64 << 10])))
+    });
+    let stream = world.tls(b"h2").await;
+    let (mut sender, connection) = handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let response = within(sender.send_request(review("").map(|_| StreamBody::new(pieces)))).await.unwrap();
+    assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    assert_eq!(sent.load(Ordering::Relaxed), 10 << 20);
 }
 
 #[tokio::test]
