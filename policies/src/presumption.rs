@@ -1,14 +1,15 @@
-//! What a yes takes for granted: that there is nothing of a kind, somewhere, that speaks against it.
+//! What an answer takes for granted: that there is nothing of a kind, somewhere, that speaks against it.
 //!
 //! A snapshot may lag behind. A no is confirmed by looking up what it rests on; a yes usually need not be, because what it
 //! allows is judged again when it is used. Three kinds of yes are different, since nothing judges them later: deleting
-//! what may be in use, removing an environment that may have clusters, and a policy that may contradict another. They
-//! are rare, so before one is given everything of that kind is listed once.
+//! what may be in use, removing an environment that may have clusters, and a policy that may contradict another. One kind
+//! of no is different too: a ClusterCreationPolicy denies only if no narrower one allows, and nothing names one that is
+//! not known yet. They are rare, so before one is given everything of that kind is listed once.
 
 use crate::facts::{FactKind, Facts};
 use crate::finding::Findings;
 use crate::review::{Change, Kind, Review, Subject};
-use crate::rules::PROTECTIONS;
+use crate::rules::{PROTECTIONS, creation_policy};
 use crate::verdict::Verdict;
 
 /// Objects that were looked for and not found.
@@ -20,9 +21,13 @@ pub struct Presumption {
     pub namespace: Option<String>,
 }
 
-/// What allowing that review takes for granted.
-pub fn presumptions(review: &Review<'_>, facts: &Facts) -> Vec<Presumption> {
+/// What that answer to a review takes for granted.
+pub fn presumptions(review: &Review<'_>, verdict: &Verdict, facts: &Facts) -> Vec<Presumption> {
     let everywhere = |kind: FactKind| Presumption { kind, namespace: None };
+    if !verdict.allows() {
+        let is_by_policy = verdict.findings.iter().any(creation_policy::may_be_lifted);
+        return if is_by_policy { vec![everywhere(FactKind::CreationPolicy)] } else { Vec::new() };
+    }
     match &review.subject {
         Subject::Team(change) => match &**change {
             Change::Update { old, new } if loses_an_environment(old, new) => {
@@ -80,12 +85,14 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::finding::Found;
     use crate::fixtures::*;
 
     fn of(operation: &str, resource: &str, object: &Value, old: &Value) -> Vec<(FactKind, Option<String>)> {
         let body = review_body(operation, resource, object, old, "ana@example.org");
         let review = Review::parse(body.as_bytes()).expect("review");
-        presumptions(&review, &facts()).into_iter().map(|it| (it.kind, it.namespace)).collect()
+        let allowed = Verdict::of(&review, Found::default());
+        presumptions(&review, &allowed, &facts()).into_iter().map(|it| (it.kind, it.namespace)).collect()
     }
 
     #[test]
@@ -106,6 +113,28 @@ mod tests {
         let unreadable = json!({"metadata": {"name": "vlan50"}, "spec": "nonsense"});
         let kinds = of("DELETE", "networkpools", &Value::Null, &unreadable);
         assert_eq!(kinds, [(FactKind::Allocation, None), (FactKind::Provider, None)]);
+    }
+
+    #[test]
+    fn a_policy_denies_unless_a_narrower_one_allows() {
+        let other =
+            json!({"spec": {"infrastructureOverride": {"harvester": {"imageName": "default/other"}}}});
+        let old = json!({"spec": {"kubernetesVersion": "v1.20.0"}});
+        let pinned = facts_with(&[creation_policy(json!({}))]);
+        for (tweak, expected) in [(other, vec![FactKind::CreationPolicy]), (old, vec![])] {
+            let body = review_body(
+                "CREATE",
+                "tenantclusters",
+                &cluster_json(tweak),
+                &Value::Null,
+                "ana@example.org",
+            );
+            let review = Review::parse(body.as_bytes()).expect("review");
+            let verdict = crate::judge(&review, &pinned);
+            assert!(!verdict.allows());
+            let kinds: Vec<_> = presumptions(&review, &verdict, &pinned).iter().map(|it| it.kind).collect();
+            assert_eq!(kinds, expected);
+        }
     }
 
     #[test]

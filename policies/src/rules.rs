@@ -226,6 +226,13 @@ impl<'a> Case<'a, TenantCluster> {
         self.facts.team(self.team_name()?).found()
     }
 
+    /// Whether that field of the cluster was left out and filled in, as the annotation says.
+    pub fn was_filled_in(&self, path: &str) -> bool {
+        let annotations = self.object.metadata.annotations.as_ref();
+        let filled_in = annotations.and_then(|it| it.get(butler_api::labels::annotations::FILLED_IN));
+        filled_in.is_some_and(|paths| paths.split(',').any(|filled| filled == path))
+    }
+
     /// The ProviderConfig that the cluster uses, its own or a default.
     pub fn provider_ref(&self) -> Option<NsRef> {
         self.object.spec.provider(self.team().map(|team| &team.spec), self.config())

@@ -2,10 +2,11 @@
 //!
 //! A review is judged on one snapshot of the facts. A yes is given at once. A no may rest on a snapshot that lags behind,
 //! as when a Team and its cluster come from one file, so what it rests on is looked up first and the review judged again.
-//! The few yeses that nothing judges later, such as a deletion of what may be in use, are verified too.
+//! The few answers that rest on there being no more of a kind, such as a deletion of what may be in use, are verified too.
 
 mod confirm;
 mod metrics;
+mod unfinished;
 mod verify;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use butler_policies::verdict::{answer_error, answer_patch, answer_verdict};
 use butler_policies::{Review, Verdict, complete, judge};
 
 pub use self::metrics::Metrics;
+use self::unfinished::Unfinished;
 use crate::endpoint::{Endpoint, Stage};
 use crate::facts::{Look, Snapshots};
 
@@ -44,6 +46,8 @@ enum Outcome {
     Allowed,
     Denied,
     Malformed,
+    /// There is no answer: it took too long, or it ended in a panic.
+    Unfinished,
 }
 
 impl Outcome {
@@ -52,6 +56,7 @@ impl Outcome {
             Self::Allowed => "allowed",
             Self::Denied => "denied",
             Self::Malformed => "malformed",
+            Self::Unfinished => "unfinished",
         }
     }
 }
@@ -69,6 +74,7 @@ impl<L: Look> Admission<L> {
             Ok(review) => review,
             Err(error) => return self.answer_unreadable(endpoint, &error, started),
         };
+        let unfinished = Unfinished { endpoint, review: &review, started, metrics: &self.metrics };
         let (answer, outcome, findings) = match endpoint.stage {
             Stage::Mutating => {
                 let completion = self.complete(&review).await;
@@ -81,6 +87,7 @@ impl<L: Look> Admission<L> {
                 (answer_verdict(&review.uid, &verdict), outcome, verdict.audit())
             }
         };
+        unfinished.finish();
         let took = started.elapsed();
         self.metrics.reviewed(endpoint, Some(review.operation), outcome, took);
         tracing::info!(
@@ -100,16 +107,16 @@ impl<L: Look> Admission<L> {
     }
 
     async fn complete(&self, review: &Review<'_>) -> Completion {
-        let facts = self.facts.current();
+        let mut facts = self.facts.current();
         let first = complete(review, &facts);
-        self.confirm(review, &facts, first, |completion| completion.missing.clone(), complete).await
+        self.confirm(review, &mut facts, first, |completion| completion.missing.clone(), complete).await
     }
 
     async fn judge(&self, review: &Review<'_>) -> Verdict {
-        let facts = self.facts.current();
+        let mut facts = self.facts.current();
         let first = judge(review, &facts);
-        let verdict = self.confirm(review, &facts, first, Verdict::rests_on, judge).await;
-        if verdict.allows() { self.verify(review, &facts, verdict).await } else { verdict }
+        let verdict = self.confirm(review, &mut facts, first, Verdict::rests_on, judge).await;
+        self.verify(review, facts, verdict).await
     }
 
     fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {

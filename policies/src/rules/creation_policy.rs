@@ -114,6 +114,13 @@ pub(crate) fn counting<'a>(
     Some((narrowest.1, narrowest.2))
 }
 
+/// Whether a narrower policy, if there is one, may let through what this finding denies.
+pub(crate) fn may_be_lifted(finding: &Finding) -> bool {
+    finding.denies()
+        && finding.rule == "creation-policy"
+        && matches!(finding.reason, NOT_LET_THROUGH | VALUE_REQUIRED)
+}
+
 /// How narrow the policy's scope is, the narrowest first; none if it does not count for the cluster.
 fn rank(policy: &ClusterCreationPolicySpec, team: Option<&str>, environment: Option<&str>) -> Option<u8> {
     let scope = &policy.scope;
@@ -146,10 +153,14 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             check_schematic(case, name, policy, findings);
         }
         let (path, value, is_own) = in_effect(case, &provider.spec, option, path);
-        let origin = if is_own {
-            String::new()
+        // A default may be of a policy as it was when defaults were filled in, a moment ago or on another replica.
+        let was_filled_in = is_own && case.is_create() && case.was_filled_in(&path);
+        let (origin, advice) = if was_filled_in {
+            (", which was filled in,".to_owned(), "try again, or choose ")
+        } else if is_own {
+            (String::new(), "choose ")
         } else {
-            format!(", which the ProviderConfig `{}` has,", name_of(&provider.metadata))
+            (format!(", which the ProviderConfig `{}` has,", name_of(&provider.metadata)), "choose ")
         };
         let allowed = listed(policy.values.iter().map(String::as_str));
         let finding = match value {
@@ -159,7 +170,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 NOT_LET_THROUGH,
                 path,
                 format!(
-                    "`{}`{origin} is not let through by the ClusterCreationPolicy `{name}`; choose {}{allowed}",
+                    "`{}`{origin} is not let through by the ClusterCreationPolicy `{name}`; {advice}{}{allowed}",
                     excerpt(value),
                     if policy.values.len() == 1 { "" } else { "one of " }
                 ),
@@ -171,7 +182,9 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 format!("the ClusterCreationPolicy `{name}` settles it; choose one of {allowed}"),
             ),
         };
-        findings.add(finding.resting_on(FactKey::CreationPolicy(name.to_owned())));
+        let finding = finding.resting_on(FactKey::CreationPolicy(name.to_owned()));
+        let provider = case.provider_ref().filter(|_| !is_own).map(FactKey::Provider);
+        findings.add(provider.into_iter().fold(finding, Finding::resting_on));
     }
 }
 
@@ -283,6 +296,22 @@ mod tests {
                 "spec.workers.machineTemplate.os.imageRef: `default/sneaky` is not let through by the ClusterCreationPolicy \
               `images`; choose `default/talos`"
             ]
+        );
+    }
+
+    /// The pin has changed between the two stages of a review: the user chose nothing, so they are not told to choose.
+    #[test]
+    fn a_value_that_was_filled_in_may_be_of_yesterday() {
+        let now = [creation_policy(json!({"spec": {"options": {"image": {"values": ["default/now"]}}}}))];
+        let mut filled = image("default/talos");
+        filled["metadata"]["annotations"]["butler.butlerlabs.dev/filled-in"] =
+            json!("spec.kubernetesVersion,spec.infrastructureOverride.harvester.imageName");
+        assert_eq!(
+            found(&now, filled),
+            [format!(
+                "{HARVESTER}.imageName: `default/talos`, which was filled in, is not let through by the ClusterCreationPolicy \
+                 `images`; try again, or choose `default/now`"
+            )]
         );
     }
 

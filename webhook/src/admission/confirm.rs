@@ -24,10 +24,11 @@ impl<L: Look> Admission<L> {
     /// `first` was judged on `facts`. While an answer rests on facts that were not looked up yet, looks them up and
     /// judges again. Each is looked up once; what cannot be read is unknown, and not knowing denies. What the snapshot
     /// has stays known all the same: a look that fails is no reason for one more complaint about the user's object.
+    /// What was found out is in `facts` afterwards.
     pub(super) async fn confirm<T>(
         &self,
         review: &Review<'_>,
-        facts: &Arc<Facts>,
+        facts: &mut Arc<Facts>,
         first: T,
         rests_on: impl Fn(&T) -> Vec<FactKey>,
         again: impl Fn(&Review<'_>, &Facts) -> T,
@@ -36,7 +37,7 @@ impl<L: Look> Admission<L> {
         if rests_on(&answer).is_empty() {
             return answer;
         }
-        let mut facts = Facts::clone(facts);
+        let facts = Arc::make_mut(facts);
         let mut known: BTreeSet<FactKey> = BTreeSet::new();
         let looking = async {
             loop {
@@ -57,7 +58,7 @@ impl<L: Look> Admission<L> {
                     }
                     known.insert(key);
                 }
-                answer = again(review, &facts);
+                answer = again(review, facts);
             }
         };
         // When time runs out the denial stands as it is: nothing was found that speaks against it.

@@ -141,6 +141,42 @@ async fn defaults_wait_for_the_team_that_came_in_the_same_file() {
     assert_eq!(answer["patchType"], "JSONPatch");
 }
 
+fn policy(name: &str, scope: Value, image: &str) -> (FactKey, Fact) {
+    let policy = json!({"metadata": {"name": name}, "spec": {
+        "scope": scope, "options": {"image": {"mode": "pin", "values": [image]}}}});
+    let policy = Arc::new(serde_json::from_value(policy).unwrap());
+    (FactKey::CreationPolicy(name.into()), Fact::CreationPolicy(policy))
+}
+
+#[tokio::test]
+async fn a_pin_of_yesterday_denies_nobody() {
+    let pinned = policy("images", json!({"platformWide": {}}), "default/other");
+    let mut stale = platform();
+    stale.insert(pinned.0.clone(), pinned.1.clone());
+    let deny = "default/talos`, which the ProviderConfig `harvester-a` has, is not let through by the \
+                ClusterCreationPolicy `images`; choose `default/other`";
+    for (today, is_allowed) in [
+        (vec![pinned.clone()], false),
+        // It is gone.
+        (vec![], true),
+        // It has changed.
+        (vec![policy("images", json!({"platformWide": {}}), "default/talos")], true),
+        // A narrower one is there.
+        (
+            vec![pinned, policy("ours", json!({"team": {"teamRef": {"name": "payments"}}}), "default/talos")],
+            true,
+        ),
+    ] {
+        let mut answers = platform();
+        answers.extend(today);
+        let script = Arc::new(Script { answers, ..Script::default() });
+        let answer = ask(snapshot(stale.clone()), &script, VALIDATE, &body(&cluster("v1.31.4"))).await;
+        assert_eq!(answer["allowed"], json!(is_allowed), "{answer}");
+        let message = answer["status"]["message"].as_str().unwrap_or_default();
+        assert_eq!(message.contains(deny), !is_allowed, "{message}");
+    }
+}
+
 #[tokio::test]
 async fn what_does_not_exist_is_denied_after_a_look() {
     let mut live = platform();
@@ -283,6 +319,13 @@ async fn a_deletion_is_allowed_only_after_a_look_at_who_uses_the_object() {
     let answer = ask(snapshot(platform()), &used, path, &deletion_of_the_team()).await;
     assert_eq!(answer["allowed"], false, "{answer}");
 
+    // One that is gone, of which the snapshot does not know yet.
+    let stale = Fact::Cluster(Arc::new(serde_json::from_value(cluster("v1.31.4")).unwrap()));
+    let mut known = platform();
+    known.insert(key.clone(), stale);
+    let answer = ask(snapshot(known), &unused, path, &deletion_of_the_team()).await;
+    assert_eq!(answer["allowed"], true, "{answer}");
+
     let unreadable = Arc::new(Script { answers: [(key, Fact::Unreadable)].into(), ..Script::default() });
     let answer = ask(snapshot(platform()), &unreadable, path, &deletion_of_the_team()).await;
     assert_eq!(
@@ -304,6 +347,40 @@ impl Look for Silence {
     async fn list(&self, _: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
         std::future::pending().await
     }
+}
+
+/// A caller that goes away, and a judgement that takes too long, drop what is in progress.
+#[tokio::test(start_paused = true)]
+async fn a_review_that_is_given_up_is_in_the_log_and_the_numbers() {
+    let kept = crate::log::tests::Kept::default();
+    let writer = kept.clone();
+    let log = tracing_subscriber::fmt()
+        .event_format(crate::log::JsonLines)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _logging = tracing::subscriber::set_default(log);
+    let metrics = Metrics::default();
+    let admission = Admission::new(Arc::default(), Silence, metrics.clone());
+    let body = body(&cluster("v1.31.4"));
+    let reviewing = admission.review(Endpoint::at(VALIDATE).unwrap(), &body);
+    assert!(tokio::time::timeout(std::time::Duration::from_secs(1), reviewing).await.is_err());
+    let text = kept.text();
+    let line: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let expected = [
+        ("message", "reviewed"),
+        ("verdict", "unfinished"),
+        ("uid", UID),
+        ("name", "orders"),
+        ("user", "ana@example.org"),
+    ];
+    for (field, value) in expected {
+        assert_eq!(line[field], value, "{text}");
+    }
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    let mut numbers = String::new();
+    prometheus_client::encoding::text::encode(&mut numbers, &registry).unwrap();
+    assert!(numbers.contains(r#"operation="CREATE",verdict="unfinished"} 1"#), "{numbers}");
 }
 
 #[tokio::test(start_paused = true)]
