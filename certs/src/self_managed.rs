@@ -9,7 +9,8 @@
 //!   write names the resourceVersion read, a bundle once seen everywhere never loses an authority that is needed.
 //! - Replicas serve what is stored, and nothing is stored for serving before every registration trusts it.
 
-use std::future::Future;
+mod failure;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,12 +21,13 @@ use kube::api::{Api, DynamicObject, PartialObjectMeta, PostParams};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Client, ResourceExt};
 use rustls::crypto::CryptoProvider;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
+use self::failure::{Failure, ask};
 use crate::advance::advance;
 use crate::decide::{Seen, Step, decide};
 use crate::metrics::Metrics;
-use crate::mint::{MintError, Minter};
+use crate::mint::Minter;
 use crate::pace::{Backoff, Corrections};
 use crate::pair::Pair;
 use crate::registration::{FIELD_MANAGER, Registered, Registration};
@@ -37,67 +39,11 @@ use crate::stored::{self, Fault, Stored};
 
 /// Changes come in bursts: a rotation touches the Secret and every registration.
 const DEBOUNCE: Duration = Duration::from_millis(100);
-/// An API server that has not answered by now is treated as one that is down.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// A rotation from nothing to rest takes five steps and a few looks. More than this in a row means that what is
 /// stored does not come back as it was written, and must not become a flood of requests.
 const IN_A_ROW: u32 = 20;
 /// Watches are quick and may miss something; this is the net under them.
 const SLOW_LOOK: Duration = Duration::from_secs(5 * 60);
-
-/// What can fail in one round. It is tried again, and what is served goes on.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    #[error("cannot {action}: {}", reason(source))]
-    Request { action: String, source: Box<kube::Error> },
-    #[error("cannot {action}: no answer within {} seconds", PATIENCE.as_secs())]
-    NoAnswer { action: String },
-    #[error(transparent)]
-    Mint(#[from] MintError),
-    /// A lost Secret cannot be made anew without knowing what is trusted.
-    #[error("no certificate is made while {0} cannot be read")]
-    Blind(Registration),
-}
-
-impl Failure {
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Request { .. } => "Request",
-            Self::NoAnswer { .. } => "NoAnswer",
-            Self::Mint(_) => "Mint",
-            Self::Blind(_) => "Blind",
-        }
-    }
-
-    /// What the API server answered, if it did.
-    fn code(&self) -> Option<u16> {
-        match self {
-            Self::Request { source, .. } => match &**source {
-                kube::Error::Api(status) => Some(status.code),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    /// Somebody else was faster: not a failure, look again.
-    fn is_conflict(&self) -> bool {
-        self.code() == Some(409)
-    }
-
-    /// The API server would rather not, and will not change its mind by being asked again.
-    fn is_refusal(&self) -> bool {
-        matches!(self.code(), Some(400..=403 | 422))
-    }
-}
-
-/// The API server's own sentence, without the dump of the whole status that `kube` appends.
-fn reason(error: &kube::Error) -> String {
-    match error {
-        kube::Error::Api(status) => status.message.clone(),
-        other => other.to_string(),
-    }
-}
 
 /// When to look again.
 enum Next {
@@ -392,13 +338,6 @@ fn seen(registrations: &Registrations, refused: &[Registration]) -> Vec<Seen> {
 
 fn version(secret: &Secret) -> (Option<String>, Option<String>) {
     (secret.uid(), secret.resource_version())
-}
-
-async fn ask<T>(action: String, request: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Failure> {
-    match timeout(PATIENCE, request).await {
-        Ok(answer) => answer.map_err(|source| Failure::Request { action, source: Box::new(source) }),
-        Err(_) => Err(Failure::NoAnswer { action }),
-    }
 }
 
 /// An item for every change of the Secret or a registration. Metadata only: a bell needs no contents.

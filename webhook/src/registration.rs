@@ -80,31 +80,23 @@ impl Target {
 
 /// The configuration of the mutating stage.
 pub fn mutating(target: &Target) -> MutatingWebhookConfiguration {
-    let webhooks = at(Stage::Mutating).map(|endpoint| MutatingWebhook {
-        name: endpoint.webhook.to_owned(),
-        client_config: target.client_config(endpoint.path.to_owned()),
-        rules: Some(rules(endpoint)),
-        admission_review_versions: vec!["v1".to_owned()],
-        failure_policy: Some("Fail".to_owned()),
-        side_effects: "NoneOnDryRun".to_owned(),
-        timeout_seconds: Some(TIMEOUT_SECONDS),
-        match_policy: Some("Equivalent".to_owned()),
-        match_conditions: Some(match_conditions()),
-        // Another mutating webhook may take something out that was filled in here, or add what changes a default. Asking
-        // twice is safe: defaults of what has its defaults change nothing.
-        reinvocation_policy: Some("IfNeeded".to_owned()),
-        ..MutatingWebhook::default()
-    });
+    let webhooks = at(Stage::Mutating).map(|endpoint| that_mutates(webhook(endpoint, target)));
     MutatingWebhookConfiguration { metadata: metadata(), webhooks: Some(webhooks.collect()) }
 }
 
 /// The configuration of the validating stage.
+pub fn validating(target: &Target) -> ValidatingWebhookConfiguration {
+    let webhooks = at(Stage::Validating).map(|endpoint| webhook(endpoint, target));
+    ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(webhooks.collect()) }
+}
+
+/// One endpoint, as both stages register it.
 ///
 /// Neither stage has a namespaceSelector or an objectSelector, on purpose: whoever may label a namespace or an object
 /// could then opt out of being judged. Nothing of the control plane is caught by that, since the rules name Butler's own
 /// kinds only.
-pub fn validating(target: &Target) -> ValidatingWebhookConfiguration {
-    let webhooks = at(Stage::Validating).map(|endpoint| ValidatingWebhook {
+fn webhook(endpoint: Endpoint, target: &Target) -> ValidatingWebhook {
+    ValidatingWebhook {
         name: endpoint.webhook.to_owned(),
         client_config: target.client_config(endpoint.path.to_owned()),
         rules: Some(rules(endpoint)),
@@ -114,9 +106,42 @@ pub fn validating(target: &Target) -> ValidatingWebhookConfiguration {
         timeout_seconds: Some(TIMEOUT_SECONDS),
         match_policy: Some("Equivalent".to_owned()),
         match_conditions: Some(match_conditions()),
-        ..ValidatingWebhook::default()
-    });
-    ValidatingWebhookConfiguration { metadata: metadata(), webhooks: Some(webhooks.collect()) }
+        namespace_selector: None,
+        object_selector: None,
+    }
+}
+
+/// The same of the mutating stage, which Kubernetes gives a type of its own.
+fn that_mutates(webhook: ValidatingWebhook) -> MutatingWebhook {
+    let ValidatingWebhook {
+        name,
+        client_config,
+        rules,
+        admission_review_versions,
+        failure_policy,
+        side_effects,
+        timeout_seconds,
+        match_policy,
+        match_conditions,
+        namespace_selector,
+        object_selector,
+    } = webhook;
+    MutatingWebhook {
+        name,
+        client_config,
+        rules,
+        admission_review_versions,
+        failure_policy,
+        side_effects,
+        timeout_seconds,
+        match_policy,
+        match_conditions,
+        namespace_selector,
+        object_selector,
+        // Another mutating webhook may take something out that was filled in here, or add what changes a default. Asking
+        // twice is safe: defaults of what has its defaults change nothing.
+        reinvocation_policy: Some("IfNeeded".to_owned()),
+    }
 }
 
 fn at(stage: Stage) -> impl Iterator<Item = Endpoint> {
