@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 
+use butler_api::addon_definition::AddonChart;
 use butler_api::excerpt::excerpt;
 use butler_api::tenant_cluster::ManagementMode;
 use butler_api::tenant_cluster::addons::{Addons, GitopsProvider, IngressProvider, StorageProvider};
@@ -154,16 +155,20 @@ pub(super) fn not_offered(
     if chart.offers(version) {
         return None;
     }
-    let offered = chart.available_versions.iter().chain([&chart.default_version]);
     let message = format!(
         "the catalogue does not offer version `{}` of `{name}`; choose one of {}",
         excerpt(version),
-        listed(offered.map(String::as_str))
+        offered(chart)
     );
     Some(
         Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message)
             .resting_on(FactKey::Definition(name.to_owned())),
     )
+}
+
+/// The versions of a chart that the catalogue offers.
+pub(super) fn offered(chart: &AddonChart) -> String {
+    listed(chart.available_versions.iter().chain([&chart.default_version]).map(String::as_str))
 }
 
 /// Whether the team of a cluster may have an addon.

@@ -12,7 +12,8 @@ use butler_api::exposure::ExposureMode;
 use butler_api::names::dns_label;
 use butler_api::reference::SYSTEM_NAMESPACE;
 
-use super::{Case, check_amounts, listed, name_of};
+use super::addons::offered;
+use super::{Case, check_amounts, name_of};
 use crate::facts::Lookup;
 use crate::finding::{Fault, Finding, Findings};
 
@@ -132,12 +133,10 @@ fn check_addon_versions(case: &Case<'_, ButlerConfig>, findings: &mut Findings) 
         if let (Some(version), Lookup::Found(definition)) = (versions.of(addon), case.facts.definition(addon))
             && !definition.spec.chart.offers(version)
         {
-            let chart = &definition.spec.chart;
-            let offered = chart.available_versions.iter().chain([&chart.default_version]);
             let message = format!(
                 "the catalogue does not offer version `{}` of `{addon}`, so no cluster can have it; choose one of {}",
                 excerpt(version),
-                listed(offered.map(String::as_str))
+                offered(&definition.spec.chart)
             );
             findings.warn(VERSION_NOT_OFFERED, format!("spec.defaultAddonVersions.{field}"), message);
         }
