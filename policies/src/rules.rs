@@ -293,3 +293,9 @@ pub(crate) fn listed<'a>(values: impl IntoIterator<Item = &'a str>) -> String {
     let more = values.count();
     if more > 0 { format!("{} and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
+
+/// Objects as `namespace/name`, listed like other values.
+fn places(of: &[NsRef]) -> String {
+    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
+    listed(names.iter().map(String::as_str))
+}

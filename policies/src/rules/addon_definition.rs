@@ -13,7 +13,7 @@ use butler_api::wire::given;
 
 use super::addons::asked;
 use super::tenant_addon::{compiled, way_back};
-use super::{Case, listed, name_of};
+use super::{Case, listed, name_of, places};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -160,11 +160,6 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         let keys = dependents.into_iter().map(|name| FactKey::Definition(name.to_owned()));
         findings.add(keys.fold(finding, Finding::resting_on));
     }
-}
-
-fn places(of: &[NsRef]) -> String {
-    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    listed(names.iter().map(String::as_str))
 }
 
 #[cfg(test)]

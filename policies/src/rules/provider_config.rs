@@ -12,7 +12,7 @@ use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
 use butler_api::reference::{LocalRef, NsRef, SYSTEM_NAMESPACE};
 use butler_api::wire::given;
 
-use super::{Case, listed, name_of};
+use super::{Case, listed, name_of, places};
 use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -268,11 +268,6 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
         let keys = teams.into_iter().map(|name| FactKey::Team(name.to_owned()));
         findings.add(keys.fold(finding, Finding::resting_on));
     }
-}
-
-fn places(of: &[NsRef]) -> String {
-    let names: Vec<String> = of.iter().map(|at| format!("{}/{}", at.namespace, at.name)).collect();
-    listed(names.iter().map(String::as_str))
 }
 
 /// A provider that is kept for a team from now on would be taken from under the clusters of others.
