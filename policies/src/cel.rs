@@ -8,6 +8,7 @@ mod admission;
 mod ast;
 mod check;
 mod compile;
+mod compose;
 mod cost;
 mod declare;
 mod diagnostic;
@@ -28,6 +29,7 @@ mod hostile;
 #[cfg(test)]
 mod tests;
 
+pub use compose::{Composition, Computed};
 pub use cost::{EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT};
 pub use declare::{Declarations, ObjectType};
 pub use diagnostic::{Diagnostic, Span};
@@ -40,6 +42,7 @@ pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
 pub struct Program {
     code: program::Code,
     result: String,
+    value_type: Type,
 }
 
 /// What an evaluation came to.
@@ -49,6 +52,8 @@ pub struct Outcome<'a> {
     pub value: Result<Value<'a>, String>,
     /// What it cost.
     pub cost: u64,
+    /// What the variables cost that it looked at first.
+    pub variables: u64,
 }
 
 impl Program {
@@ -62,9 +67,10 @@ impl Program {
         let checked = check::check(&parsed.ast, parsed.root, declarations)?;
         let code =
             compile::compile(&parsed.ast, parsed.root, &checked).map_err(|diagnostic| vec![diagnostic])?;
-        let result =
-            checked.of.get(parsed.root.index()).map_or_else(String::new, |of| checked.types.name(*of));
-        Ok(Self { code, result })
+        let of = checked.of.get(parsed.root.index()).copied();
+        let result = of.map_or_else(String::new, |of| checked.types.name(of));
+        let value_type = of.map_or(Type::Dyn, |of| checked.types.reusable(of));
+        Ok(Self { code, result, value_type })
     }
 
     /// The name of the type it evaluates to, such as `bool` or `list(string)`.
@@ -73,13 +79,16 @@ impl Program {
         &self.result
     }
 
+    /// The type that a variable with its value has. What only this expression knows, such as the fields of an object, is
+    /// not known of the variable, as in Kubernetes.
+    #[must_use]
+    pub fn value_type(&self) -> &Type {
+        &self.value_type
+    }
+
     /// Evaluates with one value for each declared variable, in their order, at a cost of at most `limit`.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], limit: u64) -> Outcome<'a> {
-        let mut meter = cost::Meter::new(limit);
-        let value = match evaluate::evaluate(&self.code, variables, &mut meter) {
-            Value::Error(message) => Err(message.to_string()),
-            value => Ok(value),
-        };
-        Outcome { value, cost: meter.cost }
+        let (value, cost) = evaluate::evaluate(&self.code, variables, None, limit);
+        Outcome { value: value.into_result(), cost, variables: 0 }
     }
 }

@@ -34,17 +34,29 @@ const PATTERNS: usize = 8;
 pub(crate) struct Meter {
     pub(crate) cost: u64,
     pub(crate) limit: u64,
-    memory: u64,
-    pub(crate) work: u64,
-    /// Patterns made while evaluating, so that a loop compiles each once.
-    patterns: Vec<(Box<str>, Regex)>,
+    pub(crate) allowance: Allowance,
     /// What ended the evaluation as a whole, so that no `||` goes on past it.
     pub(crate) broken: Option<&'static str>,
 }
 
+/// What is left of that for which no cost is counted.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    memory: u64,
+    pub(crate) work: u64,
+    /// Patterns made while evaluating, so that a loop compiles each once.
+    patterns: Vec<(Box<str>, Regex)>,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { memory: MEMORY, work: WORK, patterns: Vec::new() }
+    }
+}
+
 impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { cost: 0, limit, memory: MEMORY, work: WORK, patterns: Vec::new(), broken: None }
+        Self { cost: 0, limit, allowance: Allowance::default(), broken: None }
     }
 
     pub(crate) fn charge(&mut self, cost: u64) {
@@ -58,9 +70,9 @@ impl Meter {
 
     /// Takes memory for something about to be made; false when there is none left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        match self.memory.checked_sub(bytes as u64) {
+        match self.allowance.memory.checked_sub(bytes as u64) {
             Some(rest) => {
-                self.memory = rest;
+                self.allowance.memory = rest;
                 true
             }
             None => false,
@@ -69,21 +81,21 @@ impl Meter {
 
     /// The compiled pattern of a text, if it is still known.
     pub(crate) fn pattern(&self, text: &str) -> Option<Regex> {
-        self.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
+        self.allowance.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
     }
 
     pub(crate) fn keep(&mut self, text: &str, pattern: Regex) {
-        if self.patterns.len() >= PATTERNS {
-            self.patterns.remove(0);
+        if self.allowance.patterns.len() >= PATTERNS {
+            self.allowance.patterns.remove(0);
         }
-        self.patterns.push((text.into(), pattern));
+        self.allowance.patterns.push((text.into(), pattern));
     }
 
     /// Counts parts that are looked at; false when there were too many.
     pub(crate) fn look(&mut self, parts: u64) -> bool {
-        match self.work.checked_sub(parts) {
+        match self.allowance.work.checked_sub(parts) {
             Some(rest) => {
-                self.work = rest;
+                self.allowance.work = rest;
                 true
             }
             None => false,

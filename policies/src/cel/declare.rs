@@ -43,6 +43,11 @@ impl Declarations {
         self
     }
 
+    /// Adds a field to the object type of this name, or gives one another type.
+    pub(crate) fn add_field(&mut self, object: &str, field: &str, of: Type) {
+        self.objects.entry(object.into()).or_default().fields.insert(field.to_owned(), of);
+    }
+
     /// Adds what only an expression of a mutation has: `Object{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey`.
     #[must_use]
     pub fn mutation(mut self) -> Self {
