@@ -79,6 +79,12 @@ impl Program {
         &self.result
     }
 
+    /// Whether it looks at the variable at this place of its declarations.
+    pub(crate) fn reads(&self, place: usize) -> bool {
+        let reads = |op: &program::Op| matches!(op, program::Op::Variable { place: read, .. } if *read as usize == place);
+        self.code.operations.iter().any(reads)
+    }
+
     /// The type that a variable with its value has. What only this expression knows, such as the fields of an object, is
     /// not known of the variable, as in Kubernetes.
     #[must_use]
@@ -91,4 +97,10 @@ impl Program {
         let (value, cost) = evaluate::evaluate(&self.code, variables, None, limit);
         Outcome { value: value.into_result(), cost, variables: 0 }
     }
+}
+
+/// Where `text` names a variable first, be it one of its own.
+#[must_use]
+pub fn first_use(text: &str, name: &str) -> Option<Span> {
+    parse::parse(text).ok()?.ast.first_use(name)
 }

@@ -7,6 +7,7 @@ pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod policy;
 pub mod presumption;
 pub mod ratchet;
 pub mod review;

@@ -43,6 +43,13 @@ impl Declarations {
         self
     }
 
+    /// Takes a variable away. It keeps its place among the values that are bound.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.places.remove(name);
+        self
+    }
+
     /// Adds a field to the object type of this name, or gives one another type.
     pub(crate) fn add_field(&mut self, object: &str, field: &str, of: Type) {
         self.objects.entry(object.into()).or_default().fields.insert(field.to_owned(), of);

@@ -63,6 +63,19 @@ impl<'a> Tree<'a> {
     ///
     /// When `text` is not one JSON value, or nests too deeply.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
+        Self::parse_replacing(text, &[])
+    }
+
+    /// Parses like [`Tree::parse`]; the values under these keys of the outermost object are passed unread, and a text
+    /// stands for each, or null.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::parse`]; what is passed is not checked.
+    pub(crate) fn parse_replacing(
+        text: &'a str,
+        replaced: &[(&str, Option<&'static str>)],
+    ) -> Result<Self, Malformed> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
         let mut building = Building { done: Vec::new(), pending: Vec::new(), open: Vec::new() };
         loop {
@@ -79,8 +92,15 @@ impl<'a> Tree<'a> {
                     _ => Cow::Borrowed(""),
                 };
                 reader.blank();
-                match reader.byte() {
-                    open @ (b'{' | b'[') => {
+                let outermost = building.open.len() == 1;
+                let replacement = replaced.iter().find(|(name, _)| outermost && *name == key);
+                match (reader.byte(), replacement) {
+                    (_, Some((_, text))) => {
+                        reader.pass();
+                        let item = text.map_or(Item::Null, |text| Item::String(Cow::Borrowed(text)));
+                        building.pending.push(Node { key, item });
+                    }
+                    (open @ (b'{' | b'['), None) => {
                         if building.open.len() >= MAXIMUM_DEPTH {
                             return Err(reader.wrong("nested too deeply"));
                         }
@@ -121,6 +141,25 @@ impl<'a> Tree<'a> {
                 }
             }
         }
+    }
+
+    /// The same document, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Tree<'static> {
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        let nodes = self.nodes.into_iter().map(|node| Node {
+            key: owned(node.key),
+            item: match node.item {
+                Item::Null => Item::Null,
+                Item::Bool(value) => Item::Bool(value),
+                Item::Int(value) => Item::Int(value),
+                Item::Double(value) => Item::Double(value),
+                Item::String(text) => Item::String(owned(text)),
+                Item::List(children) => Item::List(children),
+                Item::Map(children) => Item::Map(children),
+            },
+        });
+        Tree { nodes: nodes.collect() }
     }
 
     pub(crate) fn root(&self) -> Option<&Node<'a>> {
@@ -237,6 +276,23 @@ impl<'a> Reader<'a> {
         }
         self.at += 1;
         Ok(key)
+    }
+
+    /// Passes a value unread.
+    fn pass(&mut self) {
+        let mut depth = 0_usize;
+        let mut quoted = false;
+        while let Some(byte) = self.bytes.get(self.at) {
+            match (quoted, byte) {
+                (true, b'\\') => self.at += 1,
+                (_, b'"') => quoted = !quoted,
+                (false, b'{' | b'[') => depth += 1,
+                (false, b'}' | b']') if depth > 0 => depth -= 1,
+                (false, b'}' | b']' | b',') if depth == 0 => return,
+                _ => {}
+            }
+            self.at += 1;
+        }
     }
 
     fn scalar(&mut self) -> Result<Item<'a>, Malformed> {
@@ -418,6 +474,16 @@ mod tests {
             let tree = Tree::parse(text).expect(text);
             assert_eq!(written(&tree, tree.root().unwrap()), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn parts_can_be_passed_unread() {
+        let text = r#"{"a":{"b":["}",1]},"c":"\"]","d":{"a":1},"e":2}"#;
+        let tree = Tree::parse_replacing(text, &[("a", None), ("c", Some("x"))]).unwrap();
+        let expected = r#"{"a":null,"c":"x","d":{"a":1},"e":2}"#;
+        assert_eq!(written(&tree, tree.root().unwrap()), expected);
+        let owned = tree.into_owned();
+        assert_eq!(written(&owned, owned.root().unwrap()), expected);
     }
 
     #[test]
