@@ -25,6 +25,9 @@ mod surroundings;
 mod validate;
 mod yaml;
 
+#[cfg(test)]
+mod fixtures;
+
 pub use definition::{Action, Reason};
 pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 pub use params::{ParamKind, ParamScope};

@@ -46,7 +46,7 @@ pub(crate) fn compile(
     }
     let mut audit_annotations = Vec::new();
     for (key, value) in &policy.audit_annotations {
-        let expression = compiler.expression(value, &composed, &["string", "null_type"]);
+        let expression = compiler.expression(value, &composed, &["string", "null"]);
         audit_annotations
             .extend(expression.map(|expression| AuditAnnotation { key: key.text.to_string(), expression }));
     }
@@ -138,7 +138,7 @@ impl Compiler<'_> {
             }
         };
         if !results.contains(&program.result()) {
-            let wanted: Vec<String> = results.iter().map(|result| format!("`{}`", shown(result))).collect();
+            let wanted: Vec<String> = results.iter().map(|result| format!("`{result}`")).collect();
             let message = format!(
                 "{}: comes to `{}`; it has to come to {}",
                 written.path,
@@ -210,11 +210,6 @@ fn help(named: &str, message: &str, written: &Written) -> Option<(&'static str, 
     }
     let of_variables = message.starts_with("undefined field") && named.starts_with("variables.");
     of_variables.then_some(("cel", "a variable can use only those that are written before it"))
-}
-
-/// A type as people know it.
-fn shown(result: &str) -> &str {
-    if result == "null_type" { "null" } else { result }
 }
 
 // The places of the names are those of the values that are bound.

@@ -51,6 +51,7 @@ fn read_all(files: &[SourceFile], problems: &mut Problems) -> Vec<Object> {
         }
         for document in yaml::read(&file.text, number, &mut budget, problems) {
             if problems.is_full() {
+                objects.push(Object::Unreadable);
                 return objects;
             }
             read(&document, number, &mut objects, problems);
@@ -155,3 +156,6 @@ fn named(kind: Kind, name: &str) -> String {
     };
     format!("{kind} {}", quoted(name))
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,10 +60,6 @@ impl Operations {
     pub(crate) fn has(self, operation: Operation) -> bool {
         self.0 & Self::of(operation).0 != 0
     }
-
-    pub(crate) fn meets(self, other: Self) -> bool {
-        self.0 & other.0 != 0
-    }
 }
 
 const OPERATIONS: [(&str, Operations); 5] = [

@@ -82,10 +82,6 @@ impl Params {
         self.objects.entry(kind).or_default().insert((namespace, name), object).is_none()
     }
 
-    pub(crate) fn has_kind(&self, kind: &ParamKind) -> bool {
-        self.objects.contains_key(kind)
-    }
-
     pub(crate) fn has(&self, kind: &ParamKind, namespace: Option<&str>, name: &str) -> bool {
         let found = self.objects.get(kind).into_iter().flat_map(BTreeMap::keys);
         found

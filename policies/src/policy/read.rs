@@ -8,7 +8,7 @@ use super::names::is_subdomain;
 use super::params::ParamKind;
 use super::problem::{Place, Problems, quoted};
 use super::set::Kind;
-use super::yaml::{Node, Yaml};
+use super::yaml::Node;
 
 pub(crate) use self::binding::RawBinding;
 pub(crate) use self::policy::{RawPolicy, RawValidation};
@@ -23,6 +23,8 @@ pub(crate) enum Object {
     Binding(Box<RawBinding>),
     /// Any other object: a param.
     Param(RawParam),
+    /// Something that cannot be read, so that nobody can say what is missing.
+    Unreadable,
 }
 
 /// An object that bindings may give to policies.
@@ -37,9 +39,18 @@ pub(crate) struct RawParam {
 
 /// Reads the objects of a document, of which a list has several.
 pub(crate) fn read(node: &Node, file: usize, objects: &mut Vec<Object>, problems: &mut Problems) {
-    let Some(mut fields) = Fields::open(node, file, "", problems) else { return };
+    let count = objects.len();
+    let is_list = read_document(node, file, objects, problems);
+    if objects.len() == count && !is_list {
+        objects.push(Object::Unreadable);
+    }
+}
+
+/// Whether the document is a list, which may be empty.
+fn read_document(node: &Node, file: usize, objects: &mut Vec<Object>, problems: &mut Problems) -> bool {
+    let Some(mut fields) = Fields::open(node, file, "", problems) else { return false };
     let (api_version, kind) = (fields.some_text("apiVersion", problems), fields.some_text("kind", problems));
-    let (Some(api_version), Some(kind)) = (api_version, kind) else { return };
+    let (Some(api_version), Some(kind)) = (api_version, kind) else { return false };
     let (group, version) = api_version.text.split_once('/').unwrap_or(("", &api_version.text));
     match (group, &*kind.text) {
         ("", "List")
@@ -50,6 +61,7 @@ pub(crate) fn read(node: &Node, file: usize, objects: &mut Vec<Object>, problems
                 read(node, file, objects, problems);
             }
             fields.finish(problems);
+            return true;
         }
         (GROUP, name) => {
             let Some((what, is_binding)) = known(name) else {
@@ -57,15 +69,15 @@ pub(crate) fn read(node: &Node, file: usize, objects: &mut Vec<Object>, problems
                 let help =
                     "there are ValidatingAdmissionPolicy, MutatingAdmissionPolicy and a Binding of each";
                 problems.error_with_help(&kind.place, "unknown-kind", message, help);
-                return;
+                return false;
             };
             if version != "v1" {
                 let message =
                     format!("apiVersion: is {}; it has to be `{GROUP}/v1`", quoted(&api_version.text));
                 problems.error(&api_version.place, "unknown-kind", message);
-                return;
+                return false;
             }
-            let Some(name) = metadata(&mut fields, problems) else { return };
+            let Some(name) = metadata(&mut fields, problems) else { return false };
             if is_binding {
                 objects.extend(
                     binding::read(fields, name, what, problems).map(|it| Object::Binding(Box::new(it))),
@@ -78,6 +90,7 @@ pub(crate) fn read(node: &Node, file: usize, objects: &mut Vec<Object>, problems
         }
         _ => objects.extend(param(node, &mut fields, &api_version, &kind, problems).map(Object::Param)),
     }
+    false
 }
 
 fn known(kind: &str) -> Option<(Kind, bool)> {
@@ -116,7 +129,9 @@ fn metadata(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Written>
             format!("{}: has to be left out; policies and bindings are in no namespace", namespace.path);
         problems.error(&namespace.place, "invalid-value", message);
     }
-    HOUSEKEEPING.into_iter().for_each(|name| drop(metadata.take(name)));
+    for name in HOUSEKEEPING {
+        metadata.take(name);
+    }
     metadata.finish(problems);
     let name = name?;
     if !is_subdomain(&name.text) {
@@ -187,9 +202,4 @@ fn twice<'w>(names: impl Iterator<Item = &'w Written>, problems: &mut Problems) 
 /// Where a document begins, without the whole of it.
 fn beginning(fields: &Fields<'_>) -> Place {
     fields.key_place("apiVersion")
-}
-
-/// Whether a value is nothing but an empty list, which is as good as none.
-pub(crate) fn is_empty_list(node: &Node) -> bool {
-    matches!(&node.value, Yaml::List(items) if items.is_empty())
 }

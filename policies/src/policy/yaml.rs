@@ -62,16 +62,6 @@ impl Node {
         }
     }
 
-    /// The value under a key of a map.
-    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
-        let Yaml::Map(entries) = &self.value else { return None };
-        entries.iter().find(|entry| &*entry.key == key).map(|entry| &entry.value)
-    }
-
-    pub(crate) fn text(&self) -> Option<&str> {
-        if let Yaml::Text(text, _) = &self.value { Some(text) } else { None }
-    }
-
     fn size(&self) -> usize {
         match &self.value {
             Yaml::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),

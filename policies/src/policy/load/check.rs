@@ -28,6 +28,8 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
     let mut policies: BTreeMap<(Kind, Arc<str>), RawPolicy> = BTreeMap::new();
     let mut bindings: BTreeMap<(Kind, Arc<str>), RawBinding> = BTreeMap::new();
     let mut params = Vec::new();
+    // Where something could not be read, nobody can say what is missing.
+    let mut is_complete = true;
     for object in objects {
         match object {
             Object::Policy(policy) => {
@@ -55,6 +57,7 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
                 }
             }
             Object::Param(param) => params.push(param),
+            Object::Unreadable => is_complete = false,
         }
     }
     for policy in policies.values() {
@@ -62,7 +65,7 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
     }
     let bound: HashSet<(Kind, Arc<str>)> =
         bindings.values().map(|binding| (binding.kind, Arc::clone(&binding.policy.text))).collect();
-    for (key, policy) in policies.iter().filter(|(key, _)| !bound.contains(key)) {
+    for (key, policy) in policies.iter().filter(|(key, _)| is_complete && !bound.contains(key)) {
         let message = format!("{} has no binding, so it does nothing", named(key.0, &key.1));
         let help = format!("add a binding with `policyName: {}`", key.1);
         problems.warn(&policy.name.place, "unbound-policy", message, help);
@@ -77,6 +80,7 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
                 live.extend(check_params(policy, &binding, &params, problems));
                 by_policy.entry((kind, binding.policy.text.to_string())).or_default().push(binding);
             }
+            None if !is_complete => {}
             None => {
                 let message = format!("spec.policyName: there is no {}", named(kind, &binding.policy.text));
                 problems.error(&binding.policy.place, "unknown-policy", message);
