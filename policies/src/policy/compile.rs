@@ -176,40 +176,45 @@ impl Compiler<'_> {
 
     /// Tells each mistake of an expression at its characters.
     fn refuse(&mut self, written: &Written, diagnostics: &[Diagnostic]) {
-        for diagnostic in diagnostics {
-            let span = diagnostic.span.start as usize..diagnostic.span.end as usize;
+        // What is asked of an authorizer is unknown only because there is none.
+        let is_authorizer = |diagnostic: &&Diagnostic| diagnostic.message.starts_with("`authorizer`");
+        let unavailable: Vec<&Diagnostic> = diagnostics.iter().filter(is_authorizer).collect();
+        let (code, told) = if unavailable.is_empty() {
+            ("cel", diagnostics.iter().collect())
+        } else {
+            ("authorizer", unavailable)
+        };
+        for diagnostic in told {
+            let mut span = diagnostic.span.start as usize..diagnostic.span.end as usize;
+            let named = written.text.get(span.clone()).unwrap_or_default();
+            let help = help(named, &diagnostic.message, written);
+            // Of a chain of fields, the one at fault is the last.
+            if diagnostic.message.starts_with("undefined field")
+                && let Some((before, _)) = named.rsplit_once('.')
+            {
+                span.start += before.len() + 1;
+            }
             let place = written.locate(self.source, &span);
-            let named = written.text.get(span).unwrap_or_default();
             let message = format!("{}: {}", written.path, diagnostic.message);
-            match help(named, &diagnostic.message, written) {
-                Some(("authorizer", help)) => {
-                    let message = format!("{}: `authorizer` cannot be used here", written.path);
-                    self.problems.error_with_help(&place, "authorizer", message, help);
-                }
-                Some((_, help)) => self.problems.error_with_help(&place, "cel", message, help),
-                None => self.problems.error(&place, "cel", message),
+            match help {
+                Some(help) => self.problems.error_with_help(&place, code, message, help),
+                None => self.problems.error(&place, code, message),
             }
         }
     }
 }
 
 /// What to say besides what the language says.
-fn help(named: &str, message: &str, written: &Written) -> Option<(&'static str, &'static str)> {
+fn help(named: &str, message: &str, written: &Written) -> Option<&'static str> {
     let undeclared = |name: &str| message.starts_with(&format!("undeclared reference to '{name}'"));
-    if undeclared("authorizer") {
-        return Some((
-            "authorizer",
-            "it asks the API server, and a verdict here rests on the files and the request only",
-        ));
-    }
     if undeclared("params") {
-        return Some(("cel", "there are params only in a policy with `paramKind`"));
+        return Some("there are params only in a policy with `paramKind`");
     }
     if undeclared("variables") && written.path.contains("matchConditions") {
-        return Some(("cel", "conditions come before variables, so they cannot use them"));
+        return Some("conditions come before variables, so they cannot use them");
     }
     let of_variables = message.starts_with("undefined field") && named.starts_with("variables.");
-    of_variables.then_some(("cel", "a variable can use only those that are written before it"))
+    of_variables.then_some("a variable can use only those that are written before it")
 }
 
 // The places of the names are those of the values that are bound.

@@ -351,7 +351,8 @@ fn variables_are_evaluated_when_they_are_looked_at() {
     let file = with_spec(
         "  variables:\n  - {name: count, expression: object.spec.workers.replicas}\n  - {name: bad, expression: object.none}\n",
     );
-    let file = tweaked(&file, "object.spec.workers.replicas <= 5", "variables.count <= 5 || variables.bad == 1");
+    let file =
+        tweaked(&file, "object.spec.workers.replicas <= 5", "variables.count <= 5 || variables.bad == 1");
     assert!(judge(&file, cluster(5)).denials.is_empty());
     assert_eq!(
         judge(&file, cluster(6)).denials[0].detail,
