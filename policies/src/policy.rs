@@ -12,6 +12,7 @@ mod evaluate;
 mod fields;
 mod index;
 mod judged;
+mod known;
 mod load;
 mod matching;
 mod names;
@@ -30,6 +31,7 @@ mod fixtures;
 
 pub use definition::{Action, Reason};
 pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
+pub use known::{Known, Shown};
 pub use params::{ParamKind, ParamScope};
 pub use problem::{Problem, Severity, SourceFile};
 pub use request::{Document, Request, complete, complete_namespace};
