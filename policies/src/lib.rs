@@ -21,7 +21,7 @@ mod properties;
 
 pub use facts::{FactKey, Facts};
 pub use finding::Finding;
-pub use judge::{complete, judge};
+pub use judge::{complete, judge, judge_by_policies};
 pub use presumption::Presumption;
 pub use review::{Change, Review, Subject};
 pub use verdict::Verdict;

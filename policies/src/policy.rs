@@ -37,4 +37,4 @@ pub use problem::{Problem, Severity, SourceFile};
 pub use request::{Document, Request, complete, complete_namespace};
 pub use set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
 pub use surroundings::{Extra, Nothing, Surroundings};
-pub use validate::validate;
+pub use validate::{VALIDATION_FAILURE, validate};

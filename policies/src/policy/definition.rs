@@ -103,7 +103,6 @@ impl Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "each is the reason of its name")]
 pub enum Reason {
-    Unauthorized,
     Forbidden,
     Invalid,
     RequestEntityTooLarge,
@@ -116,7 +115,6 @@ impl Reason {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Unauthorized => "Unauthorized",
             Self::Forbidden => "Forbidden",
             Self::Invalid => "Invalid",
             Self::RequestEntityTooLarge => "RequestEntityTooLarge",
@@ -128,7 +126,6 @@ impl Reason {
     #[must_use]
     pub fn code(self) -> u16 {
         match self {
-            Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::Invalid => 422,
             Self::RequestEntityTooLarge => 413,

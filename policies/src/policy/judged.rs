@@ -22,6 +22,19 @@ pub struct Judged {
     pub rests_on: Vec<FactKey>,
 }
 
+impl Judged {
+    /// Turns denials into warnings.
+    pub(crate) fn warn_only(&mut self) {
+        let denials = std::mem::take(&mut self.denials);
+        self.warnings.extend(denials.into_iter().map(|denial| Warning {
+            binding: denial.binding.unwrap_or_else(|| Arc::clone(&denial.policy)),
+            policy: denial.policy,
+            detail: denial.detail,
+        }));
+        self.rests_on.clear();
+    }
+}
+
 /// A denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {

@@ -262,3 +262,6 @@ impl Surroundings for Known<'_> {
         keys.into_iter().flatten().collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,11 @@ impl Rule {
         }
     }
 
+    /// Whether it names deletions, and not only all operations.
+    pub(crate) fn names_deletion(&self) -> bool {
+        self.operations.has(Operation::Delete) && self.operations != Operations::ALL
+    }
+
     fn matches(&self, request: &Request<'_>) -> bool {
         let is_namespaced = !request.namespace().is_empty();
         let scope = match self.scope {
@@ -226,17 +231,20 @@ fn read_resources(written: &[Written], problems: &mut Problems) -> Vec<(String, 
     let mut read = Vec::new();
     for word in written {
         let (resource, subresource) = word.text.split_once('/').unwrap_or((&word.text, ""));
-        let wrong = if word.text.is_empty() {
-            Some("is empty; it has to be set".to_owned())
-        } else if texts.len() > 1 && matches!(&*word.text, "*/*" | "*") && has_other(&texts, &word.text) {
-            let what = if &*word.text == "*/*" { "all resources and subresources" } else { "all resources" };
-            Some(format!("`{}` stands for {what}, so it has to stand alone among them", word.text))
-        } else if resource != "*" && subresource != "*" && !subresource.is_empty() && texts.contains(&"*/*") {
-            Some("says what `*/*` says already".to_owned())
-        } else if word.text.matches('/').count() > 1 {
-            Some("has to be a resource, or a resource and a subresource such as `a/b`".to_owned())
-        } else {
-            None
+        let covers = |other: &&&str| match **other {
+            "*/*" => true,
+            "*" => !word.text.contains('/'),
+            other => match other.split_once('/') {
+                Some(("*", all)) => all == subresource && !all.is_empty(),
+                Some((all, "*")) => all == resource && word.text.contains('/'),
+                _ => false,
+            },
+        };
+        let covered = texts.iter().filter(|other| **other != &*word.text).find(covers);
+        let wrong = match covered {
+            _ if word.text.is_empty() => Some("is empty; it has to be set".to_owned()),
+            Some(all) => Some(format!("{} is among `{all}` already; keep one of them", quoted(&word.text))),
+            None => None,
         };
         if let Some(wrong) = wrong {
             problems.error(&word.place, "invalid-value", format!("{}: {wrong}", word.path));
@@ -244,9 +252,4 @@ fn read_resources(written: &[Written], problems: &mut Problems) -> Vec<(String, 
         read.push((resource.to_owned(), subresource.to_owned()));
     }
     read
-}
-
-/// Whether a wildcard has a neighbour that says what it says.
-fn has_other(texts: &[&str], wildcard: &str) -> bool {
-    texts.iter().any(|text| *text != wildcard && (wildcard == "*/*" || !text.contains('/')))
 }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map as JsonMap, Value as Json, json};
 
 use super::surroundings::{Extra, Surroundings};
-use crate::cel::{Malformed, Tree};
+use crate::cel::{Malformed, Tree, Value};
 use crate::facts::Lookup;
 use crate::review::{Operation, Review};
 
@@ -174,6 +174,15 @@ impl<'a> Request<'a> {
         after.into_iter().chain(std::iter::once_with(|| self.old_object().ok().flatten()).flatten())
     }
 
+    /// Whether it changes an object that is being deleted.
+    pub(crate) fn is_of_leaving_object(&self) -> bool {
+        let Ok(Some(old)) = self.old_object() else { return false };
+        let Value::Map(old) = Value::of(old) else { return false };
+        let Some(Value::Map(metadata)) = old.get("metadata") else { return false };
+        let leaving = matches!(metadata.get("deletionTimestamp"), Some(Value::String(_)));
+        leaving && self.operation == Operation::Update
+    }
+
     /// The Namespace of the object.
     pub(crate) fn namespace_object(&self, surroundings: &dyn Surroundings) -> Lookup<&Tree<'static>> {
         as_tree(self.read.namespace.get_or_init(|| match &*self.namespace {
@@ -263,6 +272,6 @@ pub fn complete_namespace(namespace: &mut Json) {
     }
 }
 
-fn fill(object: &mut Map<String, Json>, name: &str, usual: Json) {
+fn fill(object: &mut JsonMap<String, Json>, name: &str, usual: Json) {
     object.entry(name).or_insert(usual);
 }

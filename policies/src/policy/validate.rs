@@ -14,7 +14,7 @@ use super::surroundings::Surroundings;
 use crate::cel::{Computed, EXPRESSION_LIMIT, POLICY_LIMIT, Value};
 
 /// The key under which the audit log finds validations that did not hold.
-const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+pub const VALIDATION_FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
 /// Messages longer than this are not taken from an expression.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 /// Audit annotations are cut after this.
@@ -305,7 +305,7 @@ impl<'p> Run<'_, 'p> {
                     "expressionIndex": number,
                     "validationActions": actions,
                 }]);
-                annotate(self.judged, FAILURE.to_owned(), failure.to_string());
+                annotate(self.judged, VALIDATION_FAILURE.to_owned(), failure.to_string());
             }
         }
     }

@@ -90,6 +90,20 @@ fn each_way_to_be_wrong() {
         ),
         (
             "[tenantclusters]",
+            "['*', tenantclusters, tenantclusters/scale]",
+            vec![
+                "11:24 error invalid-value: spec.matchConstraints.resourceRules[0].resources[1]: `tenantclusters` is among `*` already; keep one of them",
+            ],
+        ),
+        (
+            "[CREATE, UPDATE]",
+            "['*', UPDATE]",
+            vec![
+                "10:7 error invalid-value: spec.matchConstraints.resourceRules[0].operations: `*` stands for all of them, so it has to stand alone",
+            ],
+        ),
+        (
+            "[tenantclusters]",
             "[pods]",
             vec![
                 "6:3 warning unmatched-kind: spec.matchConstraints: ValidatingAdmissionPolicy `few-workers` is about nothing that is sent to Butler, so it does nothing here (sent are tenantclusters, tenantaddons, teams, butlerconfigs, providerconfigs, networkpools, addondefinitions, clustercreationpolicies of `butler.butlerlabs.dev/v1alpha1`)",
@@ -120,7 +134,7 @@ fn each_way_to_be_wrong() {
             "<= 5",
             "<= 5\n    reason: Bad",
             vec![
-                "14:13 error invalid-value: spec.validations[0].reason: is `Bad`; allowed are Unauthorized, Forbidden, Invalid, RequestEntityTooLarge",
+                "14:13 error invalid-value: spec.validations[0].reason: is `Bad`; allowed are Forbidden, Invalid, RequestEntityTooLarge",
             ],
         ),
         (

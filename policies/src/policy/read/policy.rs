@@ -42,8 +42,8 @@ const LONGEST_VALUE_EXPRESSION: usize = 5 * 1024;
 /// Kubernetes bounds these by the size of an object only; ours may not be larger than anybody needs either.
 const MOST_EXPRESSIONS: usize = 1_000;
 
-const REASONS: [(&str, Reason); 4] = [
-    ("Unauthorized", Reason::Unauthorized),
+/// Kubernetes' documentation names `Unauthorized` too, but its API server does not take it.
+const REASONS: [(&str, Reason); 3] = [
     ("Forbidden", Reason::Forbidden),
     ("Invalid", Reason::Invalid),
     ("RequestEntityTooLarge", Reason::RequestEntityTooLarge),
@@ -227,6 +227,11 @@ fn validation(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<RawVal
 }
 
 fn mutating(spec: &mut Fields<'_>, policy: &mut RawPolicy, problems: &mut Problems) {
+    if policy.matching.rules.iter().any(|rule| rule.names_deletion()) {
+        let message =
+            "spec.matchConstraints: has a rule with `DELETE`, but what is deleted cannot be changed";
+        problems.error(&policy.rules, "invalid-value", message);
+    }
     let types = [("ApplyConfiguration", PatchType::ApplyConfiguration), ("JSONPatch", PatchType::JsonPatch)];
     policy.mutations = each(spec, "mutations", problems, |fields, problems| {
         fields.require("patchType", problems);

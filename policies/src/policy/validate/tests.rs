@@ -71,8 +71,10 @@ fn the_message_is_the_best_that_there_is() {
         ("    message: ' too many '\n", "422 too many"),
         ("    message: many\n    reason: Forbidden\n", "403 many"),
         (
-            &format!("    messageExpression: \"'has ' + string({object})\"\n    reason: Unauthorized\n"),
-            "401 has 6",
+            &format!(
+                "    messageExpression: \"'has ' + string({object})\"\n    reason: RequestEntityTooLarge\n"
+            ),
+            "413 has 6",
         ),
         ("    message: many\n    messageExpression: \"object.spec.none + 'x'\"\n", "422 many"),
         ("    message: many\n    messageExpression: \"'  '\"\n", "422 many"),
