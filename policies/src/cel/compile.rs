@@ -1,6 +1,7 @@
 //! A checked tree into a flat program, with constants folded where Kubernetes folds them and nowhere else: what it
 //! folds costs nothing, and what it does not fold costs something.
 
+mod build;
 mod constants;
 mod fold;
 
@@ -8,12 +9,12 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use super::ast::{Ast, Element, Entry, Expr, ExprId, Field, Literal};
+use super::ast::{Ast, Expr, ExprId, Literal};
 use super::check::{Checked, Meaning};
-use super::cost::{LIST, MAP, MESSAGE, Rule};
+use super::cost::Rule;
 use super::diagnostic::Diagnostic;
 use super::functions::{Function, Overload};
-use super::program::{Code, Message, Mode, Op, Site};
+use super::program::{Code, Mode, Op, Site};
 use super::types::Shape;
 use super::value::Value;
 
@@ -354,77 +355,6 @@ impl Compiler<'_> {
             Ok(pattern) => Ok(Some(pattern)),
             Err(message) => self.refuse(id, message),
         }
-    }
-
-    fn list(&mut self, elements: &[Element]) -> Result {
-        let charge = number(LIST as usize);
-        let mut ends = Vec::new();
-        for (at, element) in elements.iter().enumerate() {
-            self.value(element.value)?;
-            let (below, to) = (number(at), self.jump);
-            ends.push(self.emit(if element.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        let optional = self.optionals(elements.iter().map(|element| element.optional));
-        self.emit(Op::List { count: number(elements.len()), optional });
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    fn map(&mut self, entries: &[Entry]) -> Result {
-        let charge = number(MAP as usize);
-        let mut ends = Vec::new();
-        for (at, entry) in entries.iter().enumerate() {
-            let to = self.jump;
-            self.value(entry.key)?;
-            ends.push(self.emit(Op::Bail { below: number(2 * at), to, charge }));
-            self.value(entry.value)?;
-            let below = number(2 * at + 1);
-            ends.push(self.emit(if entry.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        let optional = self.optionals(entries.iter().map(|entry| entry.optional));
-        self.emit(Op::Map { count: number(entries.len()), optional });
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    fn message(&mut self, name: &str, fields: &[Field]) -> Result {
-        let charge = number(MESSAGE as usize);
-        let mut ends = Vec::new();
-        for (at, field) in fields.iter().enumerate() {
-            self.value(field.value)?;
-            let (below, to) = (number(at), self.jump);
-            ends.push(self.emit(if field.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        self.code.messages.push(Message {
-            name: name.strip_prefix('.').unwrap_or(name).into(),
-            fields: fields.iter().map(|field| (field.name.as_ref().into(), field.optional)).collect(),
-        });
-        let message = number(self.code.messages.len() - 1);
-        self.emit(Op::Message(message));
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    /// Which parts may be left out; a number past the end when none may.
-    fn optionals(&mut self, parts: impl Iterator<Item = bool>) -> u32 {
-        let parts: Vec<bool> = parts.collect();
-        if !parts.contains(&true) {
-            return u32::MAX;
-        }
-        self.code.optionals.push(parts);
-        number(self.code.optionals.len() - 1)
     }
 
     fn is_type(&self, id: ExprId) -> bool {
