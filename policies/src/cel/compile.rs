@@ -122,8 +122,8 @@ impl Compiler<'_> {
         match self.ast.expr(id) {
             Expr::Literal(_) => Ok(()),
             Expr::Message { name, fields } => self.message(name, fields),
-            Expr::Ident(_) | Expr::Select { .. } => self.attribute(id, true),
-            Expr::Call { function, .. } if is_attribute_call(function) => self.attribute(id, true),
+            Expr::Ident(_) | Expr::Select { .. } => self.attribute(id, true, false),
+            Expr::Call { function, .. } if is_attribute_call(function) => self.attribute(id, true, false),
             Expr::Call { .. } => self.call(id),
             Expr::List(elements) => self.list(elements),
             Expr::Map(entries) => self.map(entries),
@@ -133,7 +133,12 @@ impl Compiler<'_> {
 
     /// Emits `id` where Kubernetes resolves names and selections without counting the chain itself.
     fn resolved(&mut self, id: ExprId) -> Result {
-        if self.is_attribute(id)? { self.attribute(id, false) } else { self.value(id) }
+        if self.is_attribute(id)? { self.attribute(id, false, false) } else { self.value(id) }
+    }
+
+    /// Emits `id` where a selection follows.
+    fn operand(&mut self, id: ExprId) -> Result {
+        if self.is_attribute(id)? { self.attribute(id, false, true) } else { self.value(id) }
     }
 
     fn is_attribute(&mut self, id: ExprId) -> Result<bool> {
@@ -167,7 +172,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn attribute(&mut self, id: ExprId, charge: bool) -> Result {
+    fn attribute(&mut self, id: ExprId, charge: bool, followed: bool) -> Result {
         match self.ast.expr(id) {
             Expr::Ident(_) => {
                 self.name(id, charge);
@@ -178,15 +183,25 @@ impl Compiler<'_> {
                 Ok(())
             }
             Expr::Select { operand, field, test } => {
-                self.resolved(*operand)?;
+                self.operand(*operand)?;
                 let key = self.constant(Value::text(field.as_ref()));
-                let charge = charge && !test && !self.begins_with_condition(*operand);
-                self.emit(Op::Select { key, mode: Mode { optional: false, test: *test, charge } });
+                let free = self.begins_with_condition(*operand);
+                let mode = Mode { optional: false, test: *test, charge: charge && !test && !free, followed };
+                self.emit(Op::Select { key, mode });
+                // Kubernetes takes what a chain costs itself off again for `has`, also if the chain costs nothing.
+                if charge && *test && free {
+                    self.emit(Op::Refund);
+                }
                 Ok(())
             }
             Expr::Call { function, arguments, .. } => match (function.as_ref(), arguments.as_slice()) {
-                ("_?_:_", [condition, then, otherwise]) => self.condition(*condition, *then, *otherwise),
-                (_, [operand, key]) => self.index(function != "_[_]", *operand, *key, charge),
+                ("_?_:_", [condition, then, otherwise]) => {
+                    self.condition(*condition, [*then, *otherwise], followed)
+                }
+                (_, [operand, key]) => {
+                    let mode = Mode { optional: function != "_[_]", test: false, charge, followed };
+                    self.index(*operand, *key, mode)
+                }
                 _ => Ok(()),
             },
             _ => self.value(id),
@@ -210,33 +225,37 @@ impl Compiler<'_> {
         }
     }
 
-    fn condition(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> Result {
+    fn condition(&mut self, condition: ExprId, [then, otherwise]: [ExprId; 2], followed: bool) -> Result {
         self.value(condition)?;
         let branch = self.emit(Op::Branch { otherwise: self.jump, end: self.jump });
-        self.chosen(then)?;
+        self.chosen(then, followed)?;
         let over = self.emit(Op::Jump { to: self.jump });
         let here = self.here();
         if let Some(Op::Branch { otherwise, .. }) = self.code.operations.get_mut(branch) {
             *otherwise = here;
         }
-        self.chosen(otherwise)?;
+        self.chosen(otherwise, followed)?;
         self.land_all(&[branch, over]);
         Ok(())
     }
 
     /// A branch of a condition.
-    fn chosen(&mut self, id: ExprId) -> Result {
+    fn chosen(&mut self, id: ExprId, followed: bool) -> Result {
         let computed = !self.is_attribute(id)?;
-        self.resolved(id)?;
+        if followed {
+            self.operand(id)?
+        } else {
+            self.resolved(id)?
+        }
         if computed && matches!(self.checked.shape(id), Shape::Optional(_) | Shape::Dyn) {
             self.emit(Op::Reread);
         }
         Ok(())
     }
 
-    fn index(&mut self, optional: bool, operand: ExprId, key: ExprId, charge: bool) -> Result {
-        self.resolved(operand)?;
-        let charge = charge && !self.begins_with_condition(operand);
+    fn index(&mut self, operand: ExprId, key: ExprId, mut mode: Mode) -> Result {
+        self.operand(operand)?;
+        mode.charge &= !self.begins_with_condition(operand);
         if let Some(value) = self.folded(key)? {
             if !matches!(
                 value,
@@ -245,12 +264,12 @@ impl Compiler<'_> {
                 return self.refuse(key, format!("invalid qualifier type: {}", value.type_name()));
             }
             let key = self.constant(value);
-            self.emit(Op::Select { key, mode: Mode { optional, test: false, charge } });
+            self.emit(Op::Select { key, mode });
             return Ok(());
         }
-        let guard = self.emit(Op::Guard { to: self.jump, charge });
+        let guard = self.emit(Op::Guard { to: self.jump, charge: mode.charge });
         self.resolved(key)?;
-        self.emit(Op::Index { optional, charge });
+        self.emit(Op::Index(mode));
         self.land(guard);
         Ok(())
     }
