@@ -1,10 +1,14 @@
 //! A JSON document parsed once into flat memory, from which values are borrowed without conversion.
 
+mod index;
 mod read;
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
+use foldhash::fast::RandomState;
+
+use index::{FEW, Index};
 use read::Reader;
 
 /// Why a text is no JSON document.
@@ -20,6 +24,7 @@ pub struct Malformed {
 #[derive(Debug)]
 pub struct Tree<'a> {
     nodes: Vec<Node<'a>>,
+    index: Index,
 }
 
 /// One value of a document, and the key it is found under if it is part of an object.
@@ -57,9 +62,6 @@ impl Children {
 
 /// Containers within containers; more is refused, as Kubernetes' decoder refuses it.
 const MAXIMUM_DEPTH: usize = 10_000;
-/// Objects with more keys than this are searched for repeated keys by hashing.
-const FEW: usize = 16;
-
 impl<'a> Tree<'a> {
     /// Parses `text` in one pass, without recursion.
     ///
@@ -68,7 +70,8 @@ impl<'a> Tree<'a> {
     /// When `text` is not one JSON value, or nests too deeply.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
-        let mut building = Building { done: Vec::new(), pending: Vec::new(), open: Vec::new() };
+        let mut building =
+            Building { done: Vec::new(), pending: Vec::new(), open: Vec::new(), index: Index::default() };
         loop {
             // One value, or the end of a container that has none left.
             reader.blank();
@@ -106,7 +109,7 @@ impl<'a> Tree<'a> {
                         return Err(reader.wrong("trailing characters"));
                     }
                     building.done.append(&mut building.pending);
-                    return Ok(Self { nodes: building.done });
+                    return Ok(Self { nodes: building.done, index: building.index });
                 };
                 match (reader.byte(), open.map) {
                     (b',', _) => {
@@ -137,7 +140,11 @@ impl<'a> Tree<'a> {
     }
 
     pub(crate) fn find(&self, of: Children, key: &str) -> Option<&Node<'a>> {
-        self.children(of).iter().find(|node| node.key == key)
+        let entries = self.children(of);
+        if entries.len() > FEW {
+            return self.index.find(of.start, entries, key);
+        }
+        entries.iter().find(|node| node.key == key)
     }
 }
 
@@ -158,6 +165,7 @@ struct Building<'a> {
     done: Vec<Node<'a>>,
     pending: Vec<Node<'a>>,
     open: Vec<Open<'a>>,
+    index: Index,
 }
 
 impl Building<'_> {
@@ -173,6 +181,10 @@ impl Building<'_> {
             start: u32::try_from(start).unwrap_or(u32::MAX),
             length: u32::try_from(self.done.len() - start).unwrap_or(u32::MAX),
         };
+        if open.map && children.len() > FEW {
+            let hashed = self.index.hashed(self.done.get(start..).unwrap_or_default());
+            self.index.add(children.start, hashed);
+        }
         let item = if open.map { Item::Map(children) } else { Item::List(children) };
         self.pending.push(Node { key: open.key, item });
     }
@@ -185,8 +197,7 @@ impl Building<'_> {
                 entries.get(at + 1..).unwrap_or_default().iter().any(|later| later.key == entry.key)
             })
         } else {
-            let keys: std::collections::HashSet<&str> =
-                entries.iter().map(|entry| entry.key.as_ref()).collect();
+            let keys: HashSet<&str, RandomState> = entries.iter().map(|entry| entry.key.as_ref()).collect();
             keys.len() != entries.len()
         };
         if !repeated {
@@ -281,5 +292,18 @@ mod tests {
         assert!(Tree::parse(&deep).is_ok());
         let deeper = format!("[{deep}]");
         assert_eq!(Tree::parse(&deeper).unwrap_err().message, "nested too deeply");
+    }
+
+    #[test]
+    fn keys_of_a_large_object_are_found_and_the_last_of_equal_ones_counts() {
+        let entries: Vec<String> = (0..5_000).map(|at| format!("\"key{}\":{at}", at % 4_000)).collect();
+        let text = format!("{{{}}}", entries.join(","));
+        let tree = Tree::parse(&text).unwrap();
+        let Some(Node { item: Item::Map(of), .. }) = tree.root() else { panic!("no object") };
+        assert_eq!(of.len(), 4_000);
+        let found = |key: &str| tree.find(*of, key).map(|node| written(&tree, node));
+        assert_eq!(found("key0").as_deref(), Some("4000"));
+        assert_eq!(found("key3999").as_deref(), Some("3999"));
+        assert_eq!(found("key4000"), None);
     }
 }
