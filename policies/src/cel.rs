@@ -13,12 +13,14 @@ mod cost;
 mod declare;
 mod diagnostic;
 mod encode;
+mod estimate;
 mod evaluate;
 mod functions;
 mod lex;
 mod macros;
 mod parse;
 mod program;
+mod schema;
 mod tree;
 mod types;
 mod unquote;
@@ -71,6 +73,18 @@ impl Program {
         let result = of.map_or_else(String::new, |of| checked.types.name(of));
         let value_type = of.map_or(Type::Dyn, |of| checked.types.reusable(of));
         Ok(Self { code, result, value_type })
+    }
+
+    /// What evaluating `text` can cost at most: with values of any size that fits into a request of 3 MiB, or that
+    /// their schemas allow, see [`Declarations::described`].
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with `text`, each with its place.
+    pub fn estimate(text: &str, declarations: &Declarations) -> Result<u64, Vec<Diagnostic>> {
+        let parsed = parse::parse(text).map_err(|diagnostic| vec![diagnostic])?;
+        let checked = check::check(&parsed.ast, parsed.root, declarations)?;
+        Ok(estimate::estimate(&parsed.ast, parsed.root, &checked, declarations))
     }
 
     /// The name of the type it evaluates to, such as `bool` or `list(string)`.

@@ -21,6 +21,9 @@ const TRAVERSAL: f64 = 0.1;
 /// Cost per character of a pattern.
 const PATTERN: f64 = 0.25;
 
+/// Characters of the longest pattern that a named format has.
+const LONGEST_FORMAT: u64 = 1_103;
+
 /// Memory that functions may take whose cost does not grow with it, in bytes.
 const MEMORY: u64 = 64 << 20;
 /// Parts of values that may be looked at by functions whose cost does not grow with them.
@@ -211,6 +214,31 @@ impl Rule {
                 Some("contains_string") => Self::Contains,
                 _ => Self::One,
             },
+        }
+    }
+
+    /// The cost of one call at most, with arguments and a result of at most these sizes; `each` is the size of the
+    /// elements of the first.
+    pub(crate) fn worst(self, sizes: &[u64], each: u64, result: u64) -> u64 {
+        let size = |at: usize| sizes.get(at).copied().unwrap_or(1);
+        match self {
+            Self::One => 1,
+            Self::Read => read(size(0)),
+            Self::ReadTwice => read_twice(size(0)),
+            Self::WriteTwice => read_twice(result),
+            Self::ReadBoth => read(size(0).saturating_add(size(1))),
+            Self::ReadShorter | Self::Equality => read(size(0).min(size(1))).max(1),
+            Self::Elements => size(1),
+            Self::Match => matching(size(0), size(1)),
+            Self::Validate => matching(size(1), LONGEST_FORMAT),
+            Self::Contains => read(size(0)).saturating_mul(read(size(1))),
+            // A text of its own, or a list of them; a character is at most four bytes.
+            Self::Walk => size(0).saturating_mul(read(each.saturating_mul(4)).saturating_add(1)),
+            Self::Network { .. } => read(3 * 16).saturating_add(2).saturating_add(read(size(1))),
+            Self::MakeList => made(1.0, result),
+            Self::Flatten => made(1.0, size(0).saturating_mul(sizes.get(1).copied().unwrap_or(1))),
+            Self::CompareAll(at) => made(2.0 + TRAVERSAL, size(at).saturating_mul(size(at))),
+            Self::CompareBoth { .. } => size(0).saturating_mul(size(1)).saturating_mul(2).saturating_add(1),
         }
     }
 

@@ -161,7 +161,7 @@ impl<'a> Machine<'a, '_> {
                     self.go(to);
                 }
             }
-            Op::Index { optional, charge } => self.index(optional, charge),
+            Op::Index(mode) => self.index(mode),
             Op::First { stop, to } => self.first(stop, to),
             Op::Combine { stop, to } => self.combine(stop, to),
             Op::Branch { otherwise, end } => match self.pop() {
@@ -210,6 +210,7 @@ impl<'a> Machine<'a, '_> {
                 let value = self.pop();
                 self.push(value.reread());
             }
+            Op::Refund => self.meter.cost = self.meter.cost.saturating_sub(SELECT),
             Op::Drop => {
                 self.stack.pop();
             }

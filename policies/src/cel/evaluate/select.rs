@@ -40,13 +40,13 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
             base if mode.optional => self.present(&base, &key, mode),
-            base => self.required(&base, &key, mode.test),
+            base => self.required(&base, &key, mode),
         };
         self.push(result);
         self.charge_if(mode.charge);
     }
 
-    pub(super) fn index(&mut self, optional: bool, charge: bool) {
+    pub(super) fn index(&mut self, mode: Mode) {
         if let [.., base, key] = self.stack.as_slice()
             && has_variables(base)
         {
@@ -57,8 +57,7 @@ impl<'a> Machine<'a, '_> {
         }
         let key = self.pop();
         let base = self.pop();
-        let mode = Mode { optional, test: false, charge };
-        let lenient = optional || matches!(base, Value::Optional(_));
+        let lenient = mode.optional || matches!(base, Value::Optional(_));
         let result = match key {
             Value::Error(_) => {
                 // A key that cannot be computed counts as looked up, unless it may be absent.
@@ -69,8 +68,8 @@ impl<'a> Machine<'a, '_> {
                 match base {
                     Value::Optional(None) | Value::Error(_) => base,
                     Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
-                    base if optional => self.present(&base, &key, mode),
-                    base => self.required(&base, &key, false),
+                    base if mode.optional => self.present(&base, &key, mode),
+                    base => self.required(&base, &key, mode),
                 }
             }
             other => {
@@ -79,16 +78,18 @@ impl<'a> Machine<'a, '_> {
             }
         };
         self.push(result);
-        self.charge_if(charge);
+        self.charge_if(mode.charge);
     }
 
     /// The part under a key that must be there, or, for `has`, whether it is.
-    fn required(&mut self, base: &Value<'a>, key: &Value<'a>, test: bool) -> Value<'a> {
+    fn required(&mut self, base: &Value<'a>, key: &Value<'a>, mode: Mode) -> Value<'a> {
         self.charge_if(true);
-        match (self.find(base, key), test) {
+        match (self.find(base, key), mode.test) {
             (Found::Value(_), true) => Value::Bool(true),
             (Found::Nothing(_) | Found::Empty(_), true) => Value::Bool(false),
             (Found::Empty(value), false) => value,
+            // Kubernetes looks into an optional at the beginning of a chain only; within, there is nothing in it.
+            (Found::Value(Value::Optional(_)), false) if mode.followed => Value::Null,
             (Found::Value(value), false) => value,
             (Found::Nothing(Missing::Key), false) => Value::error(format!("no such key: {}", key.plain())),
             (Found::Nothing(Missing::Index), false) => {
