@@ -109,6 +109,10 @@ pub enum Reason {
     RequestEntityTooLarge,
     /// Only for a namespace that is not there; no validation can have it.
     NotFound,
+    /// Only for a mutation that leaves no object; no validation can have it.
+    InternalError,
+    /// Only for the mutation of a kind whose schema is not known; no validation can have it.
+    ServiceUnavailable,
 }
 
 impl Reason {
@@ -121,6 +125,8 @@ impl Reason {
             Self::Invalid => "Invalid",
             Self::RequestEntityTooLarge => "RequestEntityTooLarge",
             Self::NotFound => "NotFound",
+            Self::InternalError => "InternalError",
+            Self::ServiceUnavailable => "ServiceUnavailable",
         }
     }
 
@@ -133,6 +139,8 @@ impl Reason {
             Self::Invalid => 422,
             Self::RequestEntityTooLarge => 413,
             Self::NotFound => 404,
+            Self::InternalError => 500,
+            Self::ServiceUnavailable => 503,
         }
     }
 }

@@ -14,22 +14,15 @@ mod schema;
 
 use serde_json::Value as Json;
 
-pub(crate) use self::difference::{Step, difference};
+pub(crate) use self::difference::difference;
+pub(crate) use self::json_patch::{Operation, apply as apply_patch};
 pub(crate) use self::schema::Schema;
+use super::definition::PatchType;
 use crate::cel::Value;
 
 /// Containers within containers of what a mutation makes. Far more than any object has, and few enough that whatever
 /// walks over it stays on a small stack.
 const MAXIMUM_DEPTH: usize = 512;
-
-/// How a policy writes a mutation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PatchType {
-    /// An `Object` that is laid over the one of the request.
-    ApplyConfiguration,
-    /// A list of operations.
-    JsonPatch,
-}
 
 /// Why a mutation cannot be applied, in Kubernetes' words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +40,7 @@ impl From<String> for Failed {
 }
 
 /// The object after one mutation, by the value that its expression gave; nothing if it is not to be changed.
-pub(crate) fn mutate(
+pub(crate) fn mutate_by(
     patch_type: PatchType,
     schema: &Schema,
     object: &Json,

@@ -132,7 +132,7 @@ fn test(document: &mut Document, operation: &Operation) -> Result<(), Halt> {
         };
     }
     let missing = || format!("test operation does not apply: is missing path: {path}: missing value");
-    let mut place = document.find(path).ok_or_else(missing)?;
+    let place = document.find(path).ok_or_else(missing)?;
     let found = place.get().map_err(|why| format!("error in test for path: '{path}': {why}"))?;
     let holds = match (found, expected) {
         (Some(Node::Null) | None, None) => true,
@@ -152,7 +152,7 @@ fn copy(document: &mut Document, operation: &Operation, copied: &mut usize) -> R
     let missing = |end, path| {
         format!("copy operation does not apply: doc is missing {end} path: {path}: missing value")
     };
-    let mut place = document.find(from).ok_or_else(|| missing("from", from))?;
+    let place = document.find(from).ok_or_else(|| missing("from", from))?;
     let node = place.get().map_err(|why| format!("error in copy for from: '{from}': {why}"))?;
     let node = node.cloned().unwrap_or(Node::Null);
     let mut place = document.find(path).ok_or_else(|| missing("destination", path))?;

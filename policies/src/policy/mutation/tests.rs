@@ -20,7 +20,7 @@ fn mutated(patch_type: PatchType, expression: &str) -> Result<Option<Json>, Fail
     let variables: Vec<Value<'_>> = trees.iter().map(Value::of).collect();
     let value = program.evaluate(&variables, EXPRESSION_LIMIT).value.unwrap();
     let schema = Schema::of(butler_api::GROUP, butler_api::VERSION, "TenantCluster").unwrap();
-    mutate(patch_type, schema, &object, &value)
+    mutate_by(patch_type, schema, &object, &value)
 }
 
 #[test]
