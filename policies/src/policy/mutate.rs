@@ -216,33 +216,33 @@ impl<'r> Run<'r, '_> {
     }
 
     fn invocations(&mut self) -> Vec<Due<'r>> {
-        let changed;
-        let request = match &self.text {
-            Some(text) => {
-                changed = self.request.with_object(text);
-                &changed
-            }
-            None => self.request,
-        };
-        let set = self.set;
-        let mut found = Vec::new();
-        for policy in set.mutating_index.candidates(request).filter_map(|number| set.mutating.get(number)) {
-            for invocation in invocations(&policy.definition, &set.params, request, self.surroundings) {
-                match invocation {
-                    Ok(Invocation { binding, params }) => {
-                        if params.is_empty() {
-                            note(self.mutated, policy, Some(binding), Outcome::Skipped, 0);
-                        }
-                        found.extend(params.into_iter().map(|param| Due { policy, binding, param }));
+        let (set, surroundings) = (self.set, self.surroundings);
+        let found = self.now(|request| {
+            let policies =
+                set.mutating_index.candidates(request).filter_map(|number| set.mutating.get(number));
+            policies
+                .flat_map(|policy| {
+                    let found = invocations(&policy.definition, &set.params, request, surroundings);
+                    found.into_iter().map(move |invocation| (policy, invocation))
+                })
+                .collect::<Vec<_>>()
+        });
+        let mut due = Vec::new();
+        for (policy, invocation) in found {
+            match invocation {
+                Ok(Invocation { binding, params }) => {
+                    if params.is_empty() {
+                        note(self.mutated, policy, Some(binding), Outcome::Skipped, 0);
                     }
-                    Err(Misconfigured { binding, message }) => {
-                        let outcome = refuse(self.mutated, policy, binding, message, Reason::Forbidden);
-                        note(self.mutated, policy, binding, outcome, 0);
-                    }
+                    due.extend(params.into_iter().map(|param| Due { policy, binding, param }));
+                }
+                Err(Misconfigured { binding, message }) => {
+                    let outcome = refuse(self.mutated, policy, binding, message, Reason::Forbidden);
+                    note(self.mutated, policy, binding, outcome, 0);
                 }
             }
         }
-        found
+        due
     }
 
     /// Runs one policy with one param; says whether any mutation was applied.
@@ -344,20 +344,20 @@ impl<'r> Run<'r, '_> {
         invocation: &Due<'_>,
         then: impl for<'v> FnOnce(&'v Values<'v>) -> T,
     ) -> Result<T, Stop> {
-        let changed;
-        let request = match &self.text {
-            Some(text) => {
-                changed = self.request.with_object(text);
-                &changed
-            }
-            None => self.request,
-        };
-        match values(invocation.policy.definition.uses, request, self.surroundings) {
+        self.now(|request| match values(invocation.policy.definition.uses, request, self.surroundings) {
             Ok(values) => Ok(then(&with_params(&values, invocation.param.as_ref()))),
             Err(Unprepared::Object(message)) => Err(Stop::Policy(message)),
             Err(Unprepared::Namespace(message)) => {
                 Err(Stop::Request(Refusal::Request { message, reason: Reason::NotFound }))
             }
+        })
+    }
+
+    /// The request with the object as it is now.
+    fn now<T>(&self, then: impl FnOnce(&Request<'_>) -> T) -> T {
+        match &self.text {
+            Some(text) => then(&self.request.with_object(text)),
+            None => then(self.request),
         }
     }
 }

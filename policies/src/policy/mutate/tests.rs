@@ -97,7 +97,7 @@ fn mutations_of_a_policy_see_what_those_before_did() {
 fn what_may_be_needed_again_runs_twice_and_never_three_times() {
     let count = "'x' + (has(object.metadata.labels) && has(object.metadata.labels.n) ? object.metadata.labels.n : '')";
     let again = sets("a", "  reinvocationPolicy: IfNeeded\n", &label("n", count));
-    assert_eq!(labels(&mutated(&[again.clone()], &cluster_json(json!({})))), json!({"n": "xx"}));
+    assert_eq!(labels(&mutated(std::slice::from_ref(&again), &cluster_json(json!({})))), json!({"n": "xx"}));
     let once = sets("a", "", &label("n", count));
     let other = sets("b", "  reinvocationPolicy: IfNeeded\n", &label("m", "'y'"));
     assert_eq!(
@@ -193,10 +193,7 @@ fn policies_come_before_defaults_and_see_them_when_they_run_again() {
         sets(
             "b",
             "  reinvocationPolicy: IfNeeded\n",
-            &label(
-                "pods",
-                "has(object.spec.networking) ? object.spec.networking.podCIDR.replace('/', '-') : 'none'",
-            ),
+            &label("pods", "object.?spec.?networking.?podCIDR.orValue('none').replace('/', '-')"),
         ),
     ];
     let first = completed(&files, &object).unwrap();
