@@ -108,6 +108,10 @@ pub enum Reason {
     RequestEntityTooLarge,
     /// Only for a namespace that is not there; no validation can have it.
     NotFound,
+    /// Only for a mutation that leaves no object; no validation can have it.
+    InternalError,
+    /// Only for the mutation of a kind whose schema is not known; no validation can have it.
+    ServiceUnavailable,
 }
 
 impl Reason {
@@ -119,6 +123,8 @@ impl Reason {
             Self::Invalid => "Invalid",
             Self::RequestEntityTooLarge => "RequestEntityTooLarge",
             Self::NotFound => "NotFound",
+            Self::InternalError => "InternalError",
+            Self::ServiceUnavailable => "ServiceUnavailable",
         }
     }
 
@@ -130,6 +136,8 @@ impl Reason {
             Self::Invalid => 422,
             Self::RequestEntityTooLarge => 413,
             Self::NotFound => 404,
+            Self::InternalError => 500,
+            Self::ServiceUnavailable => 503,
         }
     }
 }

@@ -104,8 +104,10 @@ pub struct Evaluation {
 pub enum Outcome {
     /// It was not about the request after all: a match condition, or no params.
     Skipped,
-    /// Everything held.
+    /// Everything held, or was left as it is.
     Allowed,
+    /// The object was changed.
+    Changed,
     /// Something did not hold, and the audit log says so.
     Audited,
     /// Something did not hold, and the user is warned.
@@ -125,6 +127,7 @@ impl Outcome {
         match self {
             Self::Skipped => "skipped",
             Self::Allowed => "allowed",
+            Self::Changed => "changed",
             Self::Audited => "audited",
             Self::Warned => "warned",
             Self::Ignored => "ignored",
