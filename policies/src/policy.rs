@@ -11,6 +11,7 @@ mod definition;
 mod evaluate;
 mod fields;
 mod index;
+mod inspect;
 mod judged;
 mod known;
 mod load;

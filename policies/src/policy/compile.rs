@@ -83,7 +83,7 @@ pub(crate) fn compile(
 }
 
 /// What expressions may name: what Kubernetes shows them, in the order of [`NAMES`], and what only we do.
-fn declarations(has_params: bool) -> Declarations {
+pub(crate) fn declarations(has_params: bool) -> Declarations {
     let standard = Declarations::admission();
     let all = Extra::ALL.into_iter().fold(standard, |all, extra| all.variable(extra.as_str(), Type::Dyn));
     if has_params { all } else { all.without("params") }
@@ -185,16 +185,10 @@ impl Compiler<'_> {
             ("authorizer", unavailable)
         };
         for diagnostic in told {
-            let mut span = diagnostic.span.start as usize..diagnostic.span.end as usize;
-            let named = written.text.get(span.clone()).unwrap_or_default();
+            let span = diagnostic.span.start as usize..diagnostic.span.end as usize;
+            let named = written.text.get(span).unwrap_or_default();
             let help = help(named, &diagnostic.message, written);
-            // Of a chain of fields, the one at fault is the last.
-            if diagnostic.message.starts_with("undefined field")
-                && let Some((before, _)) = named.rsplit_once('.')
-            {
-                span.start += before.len() + 1;
-            }
-            let place = written.locate(self.source, &span);
+            let place = written.locate(self.source, &written.at_fault(diagnostic));
             let message = format!("{}: {}", written.path, diagnostic.message);
             match help {
                 Some(help) => self.problems.error_with_help(&place, code, message, help),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::problem::{Place, Problems, quoted};
 use super::yaml::{Entry, Node, Style, Yaml};
+use crate::cel::Diagnostic;
 
 /// A string of a file that knows where it is written.
 #[derive(Clone, Debug)]
@@ -23,6 +24,20 @@ impl Written {
         let found = self.style.locate(written, &self.text, wanted);
         let start = self.place.span.start;
         Place { file: self.place.file, span: start + found.start..start + found.end }
+    }
+}
+
+impl Written {
+    /// The bytes of the string that a diagnostic of it is about. Of a chain of fields, the one at fault is the last.
+    pub(crate) fn at_fault(&self, diagnostic: &Diagnostic) -> Range<usize> {
+        let mut span = diagnostic.span.start as usize..diagnostic.span.end as usize;
+        let named = self.text.get(span.clone()).unwrap_or_default();
+        if diagnostic.message.starts_with("undefined field")
+            && let Some((before, _)) = named.rsplit_once('.')
+        {
+            span.start += before.len() + 1;
+        }
+        span
     }
 }
 

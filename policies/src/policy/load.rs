@@ -12,6 +12,7 @@ use self::check::Checked;
 use super::compile::{Compiled, ExtraUse, compile};
 use super::definition::{Binding, Definition};
 use super::index::Index;
+use super::inspect::inspect;
 use super::problem::{Place, Problem, Problems, SourceFile, line_and_column, quoted};
 use super::read::{Object, RawBinding, RawPolicy, read};
 use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
@@ -22,13 +23,30 @@ const LARGEST_FILE: usize = 4 << 20;
 /// All files together.
 const LARGEST_LOAD: usize = 32 << 20;
 
+/// How closely expressions are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Whether they can be used.
+    Usual,
+    /// Whether they fit the kinds that they are about, and what they can cost, too.
+    Thorough,
+}
+
 /// Loads files, all or nothing.
-pub(crate) fn load(files: &[SourceFile]) -> Result<Loaded, Vec<Problem>> {
+pub(crate) fn load(files: &[SourceFile], care: Care) -> Result<Loaded, Vec<Problem>> {
     let mut problems = Problems::default();
     let objects = read_all(files, &mut problems);
     let checked = check::check(objects, &mut problems);
     let set = build(checked, files, &mut problems);
     let failed = problems.has_errors();
+    if care == Care::Thorough && !failed {
+        // Read once more, since building used up what was read; only tools that people wait for do this.
+        let unheard = &mut Problems::default();
+        let objects = read_all(files, unheard);
+        for policy in &check::check(objects, unheard).policies {
+            inspect(policy, text_of(files, policy.place.file), &mut problems);
+        }
+    }
     let problems = problems.sorted(files);
     if failed { Err(problems) } else { Ok(Loaded { set, problems }) }
 }
@@ -66,7 +84,7 @@ fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> Pol
     for raw in policies {
         let key = (raw.kind, raw.name.text.to_string());
         let bound = bindings.remove(&key).unwrap_or_default();
-        let source = files.get(raw.place.file).map_or("", |file| file.text.as_str());
+        let source = text_of(files, raw.place.file);
         let mut policy = summary(&raw, &bound, files);
         let (compiled, extra) = compile(raw, source, problems);
         policy.ours_only = extra.map(|extra| ours_only(&extra, files));
@@ -122,8 +140,12 @@ fn place(place: &Place, files: &[SourceFile]) -> (String, usize) {
         .unwrap_or_default()
 }
 
+fn text_of(files: &[SourceFile], number: usize) -> &str {
+    files.get(number).map_or("", |file| file.text.as_str())
+}
+
 fn ours_only(used: &ExtraUse, files: &[SourceFile]) -> OursOnly {
-    let text = files.get(used.place.file).map_or("", |file| file.text.as_str());
+    let text = text_of(files, used.place.file);
     OursOnly { extra: used.extra, place: line_and_column(text, used.place.span.start) }
 }
 

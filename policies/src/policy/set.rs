@@ -86,7 +86,17 @@ impl PolicySet {
     ///
     /// Everything that is wrong with them, warnings too, by file and place.
     pub fn load(files: &[SourceFile]) -> Result<Loaded, Vec<Problem>> {
-        load::load(files)
+        load::load(files, load::Care::Usual)
+    }
+
+    /// Loads files like [`PolicySet::load`], and looks closer: also warns of expressions that fit none of the kinds that
+    /// their policy is about, and of those that can cost more than they may.
+    ///
+    /// # Errors
+    ///
+    /// As [`PolicySet::load`].
+    pub fn check(files: &[SourceFile]) -> Result<Loaded, Vec<Problem>> {
+        load::load(files, load::Care::Thorough)
     }
 
     /// What tells this set from any other: a hash over the names and texts of its files.
