@@ -8,16 +8,19 @@ mod admission;
 mod ast;
 mod check;
 mod compile;
+mod compose;
 mod cost;
 mod declare;
 mod diagnostic;
 mod encode;
+mod estimate;
 mod evaluate;
 mod functions;
 mod lex;
 mod macros;
 mod parse;
 mod program;
+mod schema;
 mod tree;
 mod types;
 mod unquote;
@@ -28,6 +31,7 @@ mod hostile;
 #[cfg(test)]
 mod tests;
 
+pub use compose::{Composition, Computed};
 pub use cost::{EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT};
 pub use declare::{Declarations, ObjectType};
 pub use diagnostic::{Diagnostic, Span};
@@ -40,6 +44,7 @@ pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
 pub struct Program {
     code: program::Code,
     result: String,
+    value_type: Type,
 }
 
 /// What an evaluation came to.
@@ -49,6 +54,8 @@ pub struct Outcome<'a> {
     pub value: Result<Value<'a>, String>,
     /// What it cost.
     pub cost: u64,
+    /// What the variables cost that it looked at first.
+    pub variables: u64,
 }
 
 impl Program {
@@ -62,9 +69,22 @@ impl Program {
         let checked = check::check(&parsed.ast, parsed.root, declarations)?;
         let code =
             compile::compile(&parsed.ast, parsed.root, &checked).map_err(|diagnostic| vec![diagnostic])?;
-        let result =
-            checked.of.get(parsed.root.index()).map_or_else(String::new, |of| checked.types.name(*of));
-        Ok(Self { code, result })
+        let of = checked.of.get(parsed.root.index()).copied();
+        let result = of.map_or_else(String::new, |of| checked.types.name(of));
+        let value_type = of.map_or(Type::Dyn, |of| checked.types.reusable(of));
+        Ok(Self { code, result, value_type })
+    }
+
+    /// What evaluating `text` can cost at most: with values of any size that fits into a request of 3 MiB, or that
+    /// their schemas allow, see [`Declarations::described`].
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong with `text`, each with its place.
+    pub fn estimate(text: &str, declarations: &Declarations) -> Result<u64, Vec<Diagnostic>> {
+        let parsed = parse::parse(text).map_err(|diagnostic| vec![diagnostic])?;
+        let checked = check::check(&parsed.ast, parsed.root, declarations)?;
+        Ok(estimate::estimate(&parsed.ast, parsed.root, &checked, declarations))
     }
 
     /// The name of the type it evaluates to, such as `bool` or `list(string)`.
@@ -73,13 +93,28 @@ impl Program {
         &self.result
     }
 
+    /// Whether it looks at the variable at this place of its declarations.
+    pub(crate) fn reads(&self, place: usize) -> bool {
+        let reads = |op: &program::Op| matches!(op, program::Op::Variable { place: read, .. } if *read as usize == place);
+        self.code.operations.iter().any(reads)
+    }
+
+    /// The type that a variable with its value has. What only this expression knows, such as the fields of an object, is
+    /// not known of the variable, as in Kubernetes.
+    #[must_use]
+    pub fn value_type(&self) -> &Type {
+        &self.value_type
+    }
+
     /// Evaluates with one value for each declared variable, in their order, at a cost of at most `limit`.
     pub fn evaluate<'a>(&'a self, variables: &'a [Value<'a>], limit: u64) -> Outcome<'a> {
-        let mut meter = cost::Meter::new(limit);
-        let value = match evaluate::evaluate(&self.code, variables, &mut meter) {
-            Value::Error(message) => Err(message.to_string()),
-            value => Ok(value),
-        };
-        Outcome { value, cost: meter.cost }
+        let (value, cost) = evaluate::evaluate(&self.code, variables, None, limit);
+        Outcome { value: value.into_result(), cost, variables: 0 }
     }
+}
+
+/// Where `text` names a variable first, be it one of its own.
+#[must_use]
+pub fn first_use(text: &str, name: &str) -> Option<Span> {
+    parse::parse(text).ok()?.ast.first_use(name)
 }

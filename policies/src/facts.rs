@@ -12,6 +12,7 @@
 mod key;
 mod learn;
 mod object;
+mod params;
 pub mod shared_map;
 
 use std::collections::BTreeSet;
@@ -25,6 +26,7 @@ use butler_api::{
 
 pub use self::key::{FactKey, FactKind};
 pub use self::object::{Fact, NamespaceFact};
+pub use self::params::LiveParams;
 use self::shared_map::SharedMap;
 
 type Named<T> = SharedMap<str, Arc<T>>;
@@ -61,6 +63,8 @@ pub struct Facts {
     unreadable_kinds: BTreeSet<FactKind>,
     /// What was learned of a kind after it was lost, and is therefore of today.
     learned_since: BTreeSet<FactKey>,
+    /// The params of policies that are in the cluster.
+    pub params: LiveParams,
 }
 
 /// The answer to a lookup.

@@ -168,7 +168,7 @@ pub(crate) fn learn(facts: &mut Facts, object: &Value) {
         Some("User") => facts.learn(FactKey::User(text(&object["spec"]["email"])), Fact::User(typed(object))),
         Some("Namespace") => {
             let team = object["metadata"]["labels"]["butler.butlerlabs.dev/team"].as_str().map(str::to_owned);
-            facts.learn(FactKey::Namespace(name), Fact::Namespace(NamespaceFact { team }));
+            facts.learn(FactKey::Namespace(name), Fact::Namespace(NamespaceFact { team, object: None }));
         }
         Some("Secret") => facts.learn(FactKey::Secret(at), Fact::Secret),
         kind => panic!("{kind:?}"),

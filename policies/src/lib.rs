@@ -7,6 +7,7 @@ pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod policy;
 pub mod presumption;
 pub mod ratchet;
 pub mod review;
@@ -20,7 +21,7 @@ mod properties;
 
 pub use facts::{FactKey, Facts};
 pub use finding::Finding;
-pub use judge::{complete, judge};
+pub use judge::{complete, judge, judge_by_policies};
 pub use presumption::Presumption;
 pub use review::{Change, Review, Subject};
 pub use verdict::Verdict;

@@ -45,8 +45,14 @@ pub struct Review<'a> {
     pub dry_run: bool,
     /// The change itself.
     pub subject: Subject,
-    /// The new object as it was sent, for the patch.
+    /// The new object as it was sent, for the patch and for policies.
     pub(crate) object: Option<&'a str>,
+    /// The object before, and all of the request, as they were sent, for policies.
+    pub(crate) old_object: Option<&'a str>,
+    pub(crate) request: &'a str,
+    /// The name and the part of the object as the request has them.
+    pub(crate) request_name: Cow<'a, str>,
+    pub(crate) request_part: Cow<'a, str>,
 }
 
 /// Who asks.
@@ -89,6 +95,20 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::TenantCluster,
+        Self::TenantAddon,
+        Self::Team,
+        Self::ButlerConfig,
+        Self::ProviderConfig,
+        Self::NetworkPool,
+        Self::AddonDefinition,
+        Self::ClusterCreationPolicy,
+    ];
+    /// Those whose objects are completed before they are judged.
+    pub const MUTATED: [Self; 3] = [Self::TenantCluster, Self::TenantAddon, Self::Team];
+
     /// The kind as in `kind:`.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -100,6 +120,20 @@ impl Kind {
             Self::NetworkPool => "NetworkPool",
             Self::AddonDefinition => "AddonDefinition",
             Self::ClusterCreationPolicy => "ClusterCreationPolicy",
+        }
+    }
+
+    /// The kind's resource, as in a URL.
+    pub fn resource(self) -> &'static str {
+        match self {
+            Self::TenantCluster => "tenantclusters",
+            Self::TenantAddon => "tenantaddons",
+            Self::Team => "teams",
+            Self::ButlerConfig => "butlerconfigs",
+            Self::ProviderConfig => "providerconfigs",
+            Self::NetworkPool => "networkpools",
+            Self::AddonDefinition => "addondefinitions",
+            Self::ClusterCreationPolicy => "clustercreationpolicies",
         }
     }
 
@@ -202,6 +236,10 @@ impl<'a> Review<'a> {
             dry_run: request.dry_run.unwrap_or(false),
             subject,
             object: request.object.map(|object| object.text),
+            old_object: request.old_object.map(|object| object.text),
+            request: request.text,
+            request_name: request.name,
+            request_part: request.sub_resource.unwrap_or_default(),
         })
     }
 }

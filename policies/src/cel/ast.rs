@@ -98,6 +98,12 @@ impl Ast {
         id
     }
 
+    /// The first place in the text at which a name stands by itself.
+    pub(crate) fn first_use(&self, name: &str) -> Option<Span> {
+        let uses = self.nodes.iter().filter(|(expr, _)| matches!(expr, Expr::Ident(own) if own == name));
+        uses.map(|(_, span)| *span).min_by_key(|span| span.start)
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }

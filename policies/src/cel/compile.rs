@@ -1,6 +1,7 @@
 //! A checked tree into a flat program, with constants folded where Kubernetes folds them and nowhere else: what it
 //! folds costs nothing, and what it does not fold costs something.
 
+mod build;
 mod constants;
 mod fold;
 
@@ -8,12 +9,12 @@ use std::collections::HashMap;
 
 use regex::Regex;
 
-use super::ast::{Ast, Element, Entry, Expr, ExprId, Field, Literal};
+use super::ast::{Ast, Expr, ExprId, Literal};
 use super::check::{Checked, Meaning};
-use super::cost::{LIST, MAP, MESSAGE, Rule};
+use super::cost::Rule;
 use super::diagnostic::Diagnostic;
 use super::functions::{Function, Overload};
-use super::program::{Code, Message, Mode, Op, Site};
+use super::program::{Code, Mode, Op, Site};
 use super::types::Shape;
 use super::value::Value;
 
@@ -121,8 +122,8 @@ impl Compiler<'_> {
         match self.ast.expr(id) {
             Expr::Literal(_) => Ok(()),
             Expr::Message { name, fields } => self.message(name, fields),
-            Expr::Ident(_) | Expr::Select { .. } => self.attribute(id, true),
-            Expr::Call { function, .. } if is_attribute_call(function) => self.attribute(id, true),
+            Expr::Ident(_) | Expr::Select { .. } => self.attribute(id, true, false),
+            Expr::Call { function, .. } if is_attribute_call(function) => self.attribute(id, true, false),
             Expr::Call { .. } => self.call(id),
             Expr::List(elements) => self.list(elements),
             Expr::Map(entries) => self.map(entries),
@@ -132,7 +133,12 @@ impl Compiler<'_> {
 
     /// Emits `id` where Kubernetes resolves names and selections without counting the chain itself.
     fn resolved(&mut self, id: ExprId) -> Result {
-        if self.is_attribute(id)? { self.attribute(id, false) } else { self.value(id) }
+        if self.is_attribute(id)? { self.attribute(id, false, false) } else { self.value(id) }
+    }
+
+    /// Emits `id` where a selection follows.
+    fn operand(&mut self, id: ExprId) -> Result {
+        if self.is_attribute(id)? { self.attribute(id, false, true) } else { self.value(id) }
     }
 
     fn is_attribute(&mut self, id: ExprId) -> Result<bool> {
@@ -166,7 +172,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn attribute(&mut self, id: ExprId, charge: bool) -> Result {
+    fn attribute(&mut self, id: ExprId, charge: bool, followed: bool) -> Result {
         match self.ast.expr(id) {
             Expr::Ident(_) => {
                 self.name(id, charge);
@@ -177,15 +183,25 @@ impl Compiler<'_> {
                 Ok(())
             }
             Expr::Select { operand, field, test } => {
-                self.resolved(*operand)?;
+                self.operand(*operand)?;
                 let key = self.constant(Value::text(field.as_ref()));
-                let charge = charge && !test && !self.begins_with_condition(*operand);
-                self.emit(Op::Select { key, mode: Mode { optional: false, test: *test, charge } });
+                let free = self.begins_with_condition(*operand);
+                let mode = Mode { optional: false, test: *test, charge: charge && !test && !free, followed };
+                self.emit(Op::Select { key, mode });
+                // Kubernetes takes what a chain costs itself off again for `has`, also if the chain costs nothing.
+                if charge && *test && free {
+                    self.emit(Op::Refund);
+                }
                 Ok(())
             }
             Expr::Call { function, arguments, .. } => match (function.as_ref(), arguments.as_slice()) {
-                ("_?_:_", [condition, then, otherwise]) => self.condition(*condition, *then, *otherwise),
-                (_, [operand, key]) => self.index(function != "_[_]", *operand, *key, charge),
+                ("_?_:_", [condition, then, otherwise]) => {
+                    self.condition(*condition, [*then, *otherwise], followed)
+                }
+                (_, [operand, key]) => {
+                    let mode = Mode { optional: function != "_[_]", test: false, charge, followed };
+                    self.index(*operand, *key, mode)
+                }
                 _ => Ok(()),
             },
             _ => self.value(id),
@@ -209,33 +225,37 @@ impl Compiler<'_> {
         }
     }
 
-    fn condition(&mut self, condition: ExprId, then: ExprId, otherwise: ExprId) -> Result {
+    fn condition(&mut self, condition: ExprId, [then, otherwise]: [ExprId; 2], followed: bool) -> Result {
         self.value(condition)?;
         let branch = self.emit(Op::Branch { otherwise: self.jump, end: self.jump });
-        self.chosen(then)?;
+        self.chosen(then, followed)?;
         let over = self.emit(Op::Jump { to: self.jump });
         let here = self.here();
         if let Some(Op::Branch { otherwise, .. }) = self.code.operations.get_mut(branch) {
             *otherwise = here;
         }
-        self.chosen(otherwise)?;
+        self.chosen(otherwise, followed)?;
         self.land_all(&[branch, over]);
         Ok(())
     }
 
     /// A branch of a condition.
-    fn chosen(&mut self, id: ExprId) -> Result {
+    fn chosen(&mut self, id: ExprId, followed: bool) -> Result {
         let computed = !self.is_attribute(id)?;
-        self.resolved(id)?;
+        if followed {
+            self.operand(id)?
+        } else {
+            self.resolved(id)?
+        }
         if computed && matches!(self.checked.shape(id), Shape::Optional(_) | Shape::Dyn) {
             self.emit(Op::Reread);
         }
         Ok(())
     }
 
-    fn index(&mut self, optional: bool, operand: ExprId, key: ExprId, charge: bool) -> Result {
-        self.resolved(operand)?;
-        let charge = charge && !self.begins_with_condition(operand);
+    fn index(&mut self, operand: ExprId, key: ExprId, mut mode: Mode) -> Result {
+        self.operand(operand)?;
+        mode.charge &= !self.begins_with_condition(operand);
         if let Some(value) = self.folded(key)? {
             if !matches!(
                 value,
@@ -244,12 +264,12 @@ impl Compiler<'_> {
                 return self.refuse(key, format!("invalid qualifier type: {}", value.type_name()));
             }
             let key = self.constant(value);
-            self.emit(Op::Select { key, mode: Mode { optional, test: false, charge } });
+            self.emit(Op::Select { key, mode });
             return Ok(());
         }
-        let guard = self.emit(Op::Guard { to: self.jump, charge });
+        let guard = self.emit(Op::Guard { to: self.jump, charge: mode.charge });
         self.resolved(key)?;
-        self.emit(Op::Index { optional, charge });
+        self.emit(Op::Index(mode));
         self.land(guard);
         Ok(())
     }
@@ -354,77 +374,6 @@ impl Compiler<'_> {
             Ok(pattern) => Ok(Some(pattern)),
             Err(message) => self.refuse(id, message),
         }
-    }
-
-    fn list(&mut self, elements: &[Element]) -> Result {
-        let charge = number(LIST as usize);
-        let mut ends = Vec::new();
-        for (at, element) in elements.iter().enumerate() {
-            self.value(element.value)?;
-            let (below, to) = (number(at), self.jump);
-            ends.push(self.emit(if element.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        let optional = self.optionals(elements.iter().map(|element| element.optional));
-        self.emit(Op::List { count: number(elements.len()), optional });
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    fn map(&mut self, entries: &[Entry]) -> Result {
-        let charge = number(MAP as usize);
-        let mut ends = Vec::new();
-        for (at, entry) in entries.iter().enumerate() {
-            let to = self.jump;
-            self.value(entry.key)?;
-            ends.push(self.emit(Op::Bail { below: number(2 * at), to, charge }));
-            self.value(entry.value)?;
-            let below = number(2 * at + 1);
-            ends.push(self.emit(if entry.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        let optional = self.optionals(entries.iter().map(|entry| entry.optional));
-        self.emit(Op::Map { count: number(entries.len()), optional });
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    fn message(&mut self, name: &str, fields: &[Field]) -> Result {
-        let charge = number(MESSAGE as usize);
-        let mut ends = Vec::new();
-        for (at, field) in fields.iter().enumerate() {
-            self.value(field.value)?;
-            let (below, to) = (number(at), self.jump);
-            ends.push(self.emit(if field.optional {
-                Op::Require { below, to, charge }
-            } else {
-                Op::Bail { below, to, charge }
-            }));
-        }
-        self.code.messages.push(Message {
-            name: name.strip_prefix('.').unwrap_or(name).into(),
-            fields: fields.iter().map(|field| (field.name.as_ref().into(), field.optional)).collect(),
-        });
-        let message = number(self.code.messages.len() - 1);
-        self.emit(Op::Message(message));
-        self.land_all(&ends);
-        Ok(())
-    }
-
-    /// Which parts may be left out; a number past the end when none may.
-    fn optionals(&mut self, parts: impl Iterator<Item = bool>) -> u32 {
-        let parts: Vec<bool> = parts.collect();
-        if !parts.contains(&true) {
-            return u32::MAX;
-        }
-        self.code.optionals.push(parts);
-        number(self.code.optionals.len() - 1)
     }
 
     fn is_type(&self, id: ExprId) -> bool {

@@ -21,6 +21,9 @@ const TRAVERSAL: f64 = 0.1;
 /// Cost per character of a pattern.
 const PATTERN: f64 = 0.25;
 
+/// Characters of the longest pattern that a named format has.
+const LONGEST_FORMAT: u64 = 1_103;
+
 /// Memory that functions may take whose cost does not grow with it, in bytes.
 const MEMORY: u64 = 64 << 20;
 /// Parts of values that may be looked at by functions whose cost does not grow with them.
@@ -34,17 +37,29 @@ const PATTERNS: usize = 8;
 pub(crate) struct Meter {
     pub(crate) cost: u64,
     pub(crate) limit: u64,
-    memory: u64,
-    pub(crate) work: u64,
-    /// Patterns made while evaluating, so that a loop compiles each once.
-    patterns: Vec<(Box<str>, Regex)>,
+    pub(crate) allowance: Allowance,
     /// What ended the evaluation as a whole, so that no `||` goes on past it.
     pub(crate) broken: Option<&'static str>,
 }
 
+/// What is left of that for which no cost is counted.
+#[derive(Debug)]
+pub(crate) struct Allowance {
+    memory: u64,
+    pub(crate) work: u64,
+    /// Patterns made while evaluating, so that a loop compiles each once.
+    patterns: Vec<(Box<str>, Regex)>,
+}
+
+impl Default for Allowance {
+    fn default() -> Self {
+        Self { memory: MEMORY, work: WORK, patterns: Vec::new() }
+    }
+}
+
 impl Meter {
     pub(crate) fn new(limit: u64) -> Self {
-        Self { cost: 0, limit, memory: MEMORY, work: WORK, patterns: Vec::new(), broken: None }
+        Self { cost: 0, limit, allowance: Allowance::default(), broken: None }
     }
 
     pub(crate) fn charge(&mut self, cost: u64) {
@@ -58,9 +73,9 @@ impl Meter {
 
     /// Takes memory for something about to be made; false when there is none left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
-        match self.memory.checked_sub(bytes as u64) {
+        match self.allowance.memory.checked_sub(bytes as u64) {
             Some(rest) => {
-                self.memory = rest;
+                self.allowance.memory = rest;
                 true
             }
             None => false,
@@ -69,21 +84,21 @@ impl Meter {
 
     /// The compiled pattern of a text, if it is still known.
     pub(crate) fn pattern(&self, text: &str) -> Option<Regex> {
-        self.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
+        self.allowance.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
     }
 
     pub(crate) fn keep(&mut self, text: &str, pattern: Regex) {
-        if self.patterns.len() >= PATTERNS {
-            self.patterns.remove(0);
+        if self.allowance.patterns.len() >= PATTERNS {
+            self.allowance.patterns.remove(0);
         }
-        self.patterns.push((text.into(), pattern));
+        self.allowance.patterns.push((text.into(), pattern));
     }
 
     /// Counts parts that are looked at; false when there were too many.
     pub(crate) fn look(&mut self, parts: u64) -> bool {
-        match self.work.checked_sub(parts) {
+        match self.allowance.work.checked_sub(parts) {
             Some(rest) => {
-                self.work = rest;
+                self.allowance.work = rest;
                 true
             }
             None => false,
@@ -199,6 +214,31 @@ impl Rule {
                 Some("contains_string") => Self::Contains,
                 _ => Self::One,
             },
+        }
+    }
+
+    /// The cost of one call at most, with arguments and a result of at most these sizes; `each` is the size of the
+    /// elements of the first.
+    pub(crate) fn worst(self, sizes: &[u64], each: u64, result: u64) -> u64 {
+        let size = |at: usize| sizes.get(at).copied().unwrap_or(1);
+        match self {
+            Self::One => 1,
+            Self::Read => read(size(0)),
+            Self::ReadTwice => read_twice(size(0)),
+            Self::WriteTwice => read_twice(result),
+            Self::ReadBoth => read(size(0).saturating_add(size(1))),
+            Self::ReadShorter | Self::Equality => read(size(0).min(size(1))).max(1),
+            Self::Elements => size(1),
+            Self::Match => matching(size(0), size(1)),
+            Self::Validate => matching(size(1), LONGEST_FORMAT),
+            Self::Contains => read(size(0)).saturating_mul(read(size(1))),
+            // A text of its own, or a list of them; a character is at most four bytes.
+            Self::Walk => size(0).saturating_mul(read(each.saturating_mul(4)).saturating_add(1)),
+            Self::Network { .. } => read(3 * 16).saturating_add(2).saturating_add(read(size(1))),
+            Self::MakeList => made(1.0, result),
+            Self::Flatten => made(1.0, size(0).saturating_mul(sizes.get(1).copied().unwrap_or(1))),
+            Self::CompareAll(at) => made(2.0 + TRAVERSAL, size(at).saturating_mul(size(at))),
+            Self::CompareBoth { .. } => size(0).saturating_mul(size(1)).saturating_mul(2).saturating_add(1),
         }
     }
 

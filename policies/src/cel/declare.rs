@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::schema::Bound;
 use super::types::Type;
 
 /// An object whose fields are known.
@@ -18,6 +19,7 @@ pub struct Declarations {
     variables: Vec<(Arc<str>, Type)>,
     places: HashMap<Arc<str>, usize>,
     objects: HashMap<Arc<str>, ObjectType>,
+    bounds: HashMap<Arc<str>, Arc<Bound>>,
     mutates: bool,
 }
 
@@ -41,6 +43,30 @@ impl Declarations {
     pub fn object(mut self, name: &str, object: ObjectType) -> Self {
         self.objects.insert(name.into(), object);
         self
+    }
+
+    /// Takes a variable away. It keeps its place among the values that are bound.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.places.remove(name);
+        self
+    }
+
+    /// Bounds the value of a variable.
+    pub(crate) fn bounded(mut self, name: &str, bound: Bound) -> Self {
+        self.bounds.insert(name.into(), Arc::new(bound));
+        self
+    }
+
+    /// How large the value of a variable can be, if that is known.
+    pub(crate) fn bound(&self, place: usize) -> Option<&Bound> {
+        let (name, _) = self.variables.get(place)?;
+        self.bounds.get(name).map(Arc::as_ref)
+    }
+
+    /// Adds a field to the object type of this name, or gives one another type.
+    pub(crate) fn add_field(&mut self, object: &str, field: &str, of: Type) {
+        self.objects.entry(object.into()).or_default().fields.insert(field.to_owned(), of);
     }
 
     /// Adds what only an expression of a mutation has: `Object{…}`, `JSONPatch{…}` and `jsonpatch.escapeKey`.

@@ -121,7 +121,7 @@ impl Value<'_> {
                 Map::made(fields).bare(out, depth)?;
             }
             Self::Object(object) => object.plain().bare(out, depth)?,
-            Self::Error(_) => return None,
+            Self::Variables | Self::Error(_) => return None,
         }
         Some(())
     }

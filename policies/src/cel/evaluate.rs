@@ -1,72 +1,88 @@
 //! Runs a program: one loop over its operations, with stacks of its own.
 
+mod build;
+mod loops;
 mod select;
+mod variables;
 
 use std::sync::Arc;
 
-use super::cost::{LIST, MAP, MESSAGE, Meter, Rule, SELECT, too_much};
+use super::compose::Computed;
+use super::cost::{Meter, Rule, SELECT, too_much};
 use super::functions::{Scene, no_such_overload};
 use super::program::{Code, Op, Site};
-use super::value::{Equality, List, Made, Map, Object, Text, Value, equal};
+use super::value::{Equality, Value, equal};
+use loops::Loop;
+use variables::Caller;
 
 /// The error of an expression that costs more than it may.
 const OVER: &str = "operation cancelled: actual cost limit exceeded";
 
-/// Evaluates `code` with these variables; the cost is in `meter` afterwards.
-pub(crate) fn evaluate<'a>(code: &'a Code, variables: &'a [Value<'a>], meter: &mut Meter) -> Value<'a> {
+/// Evaluates `code` with these bindings, and its variables as they are computed; gives the value and its cost.
+pub(crate) fn evaluate<'a>(
+    code: &'a Code,
+    bindings: &'a [Value<'a>],
+    computed: Option<&mut Computed<'a>>,
+    limit: u64,
+) -> (Value<'a>, u64) {
     let mut machine = Machine {
         code,
-        variables,
-        meter,
+        bindings,
+        computed,
+        meter: Meter::new(limit),
+        counted: 0,
         stack: Vec::with_capacity(16),
         slots: vec![None; code.slots as usize],
         loops: Vec::new(),
         returns: Vec::new(),
         at: 0,
+        callers: Vec::new(),
     };
-    machine.run();
-    if let Some(reason) = machine.meter.broken {
-        return Value::error(reason);
+    loop {
+        machine.run();
+        let value = machine.result();
+        if !machine.goes_on_with(&value) {
+            return (value, machine.meter.cost);
+        }
     }
-    if machine.meter.ends() {
-        return Value::error(OVER);
-    }
-    machine.stack.pop().unwrap_or(Value::Null)
 }
 
-/// A loop that is running.
-struct Loop<'a> {
-    range: Range<'a>,
-    at: usize,
-    fold: usize,
-}
-
-enum Range<'a> {
-    List(List<'a>),
-    Map(Map<'a>),
-}
-
+/// The state of an evaluation: of the expression, or of a variable that it needs and that others wait for.
 struct Machine<'a, 'm> {
     code: &'a Code,
-    variables: &'a [Value<'a>],
-    meter: &'m mut Meter,
+    bindings: &'a [Value<'a>],
+    computed: Option<&'m mut Computed<'a>>,
+    meter: Meter,
+    /// What of its cost the variables have counted already.
+    counted: u64,
     stack: Vec<Value<'a>>,
     slots: Vec<Option<Value<'a>>>,
     loops: Vec<Loop<'a>>,
     returns: Vec<usize>,
     at: usize,
+    callers: Vec<Caller<'a>>,
 }
 
 impl<'a> Machine<'a, '_> {
     fn run(&mut self) {
-        let operations = &self.code.operations;
-        while let Some(op) = operations.get(self.at) {
+        while let Some(op) = self.code.operations.get(self.at) {
             self.at += 1;
             self.step(*op);
             if self.meter.ends() {
                 return;
             }
         }
+    }
+
+    /// What running came to.
+    fn result(&mut self) -> Value<'a> {
+        if let Some(reason) = self.meter.broken {
+            return Value::error(reason);
+        }
+        if self.meter.ends() {
+            return Value::error(OVER);
+        }
+        self.stack.pop().unwrap_or(Value::Null)
     }
 
     fn pop(&mut self) -> Value<'a> {
@@ -113,7 +129,7 @@ impl<'a> Machine<'a, '_> {
                 self.push(value);
             }
             Op::Variable { place, charge } => {
-                let value = self.variables.get(place as usize).cloned();
+                let value = self.bindings.get(place as usize).cloned();
                 self.push(value.map_or_else(|| Value::error("no such attribute(s)"), Value::reread));
                 self.charge_if(charge);
             }
@@ -145,7 +161,7 @@ impl<'a> Machine<'a, '_> {
                     self.go(to);
                 }
             }
-            Op::Index { optional, charge } => self.index(optional, charge),
+            Op::Index(mode) => self.index(mode),
             Op::First { stop, to } => self.first(stop, to),
             Op::Combine { stop, to } => self.combine(stop, to),
             Op::Branch { otherwise, end } => match self.pop() {
@@ -194,6 +210,7 @@ impl<'a> Machine<'a, '_> {
                 let value = self.pop();
                 self.push(value.reread());
             }
+            Op::Refund => self.meter.cost = self.meter.cost.saturating_sub(SELECT),
             Op::Drop => {
                 self.stack.pop();
             }
@@ -256,65 +273,12 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    fn list(&mut self, count: usize, optional: u32) {
-        let items = self.stack.split_off(self.stack.len().saturating_sub(count));
-        let items = match self.code.optionals.get(optional as usize) {
-            None => items,
-            Some(optional) => items
-                .into_iter()
-                .zip(optional)
-                .filter_map(|(item, optional)| match item {
-                    Value::Optional(inner) if *optional => inner.map(|inner| (*inner).clone()),
-                    item => Some(item),
-                })
-                .collect(),
-        };
-        self.push(List::made(items));
-        self.meter.charge(LIST);
-    }
-
-    fn map(&mut self, count: usize, optional: u32) {
-        let parts = self.stack.split_off(self.stack.len().saturating_sub(2 * count));
-        let optional = self.code.optionals.get(optional as usize);
-        let mut made = Made::default();
-        let mut parts = parts.into_iter();
-        let mut at = 0;
-        while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
-            let unwraps = optional.and_then(|optional| optional.get(at)).copied().unwrap_or(false);
-            at += 1;
-            match value {
-                Value::Optional(Some(inner)) if unwraps => made.insert(key, (*inner).clone()),
-                Value::Optional(None) if unwraps => made.remove(&key),
-                value => made.insert(key, value),
-            }
-        }
-        self.push(Map::made(made));
-        self.meter.charge(MAP);
-    }
-
-    fn message(&mut self, message: u32) {
-        let code: &'a Code = self.code;
-        let Some(message) = code.messages.get(message as usize) else { return };
-        let values = self.stack.split_off(self.stack.len().saturating_sub(message.fields.len()));
-        let mut made = Made::default();
-        for (value, (name, optional)) in values.into_iter().zip(&message.fields) {
-            let name = Value::String(Text::Borrowed(name));
-            match value {
-                Value::Optional(Some(inner)) if *optional => made.insert(name, (*inner).clone()),
-                Value::Optional(None) if *optional => made.remove(&name),
-                value => made.insert(name, value),
-            }
-        }
-        self.push(Object::made(&message.name, made));
-        self.meter.charge(MESSAGE);
-    }
-
     fn call(&mut self, site: u32) {
         let code: &'a Code = self.code;
         let Some(site) = code.sites.get(site as usize) else { return };
         let start = self.stack.len().saturating_sub(site.arguments);
         let arguments = self.stack.get(start..).unwrap_or_default();
-        let result = Self::computed(site, arguments, self.meter);
+        let result = Self::called(site, arguments, &mut self.meter);
         if site.rule.breaks(arguments) {
             self.meter.broken = Some("internal error: the list to compare is none");
             return;
@@ -324,7 +288,7 @@ impl<'a> Machine<'a, '_> {
         self.stack.push(result);
     }
 
-    fn computed(site: &'a Site, arguments: &[Value<'a>], meter: &mut Meter) -> Value<'a> {
+    fn called(site: &'a Site, arguments: &[Value<'a>], meter: &mut Meter) -> Value<'a> {
         if !site.lenient
             && let Some(error) = arguments.iter().find(|argument| argument.is_error())
         {
@@ -349,7 +313,7 @@ impl<'a> Machine<'a, '_> {
         let result = match (left, right) {
             (Value::Error(_), _) => left.clone(),
             (_, Value::Error(_)) => right.clone(),
-            _ => match equal(left, right, &mut self.meter.work) {
+            _ => match equal(left, right, &mut self.meter.allowance.work) {
                 Equality::Equal => Value::Bool(!negate),
                 Equality::Different => Value::Bool(negate),
                 Equality::NotComparable if negate => Value::Bool(true),
@@ -385,73 +349,5 @@ impl<'a> Machine<'a, '_> {
             }
             _ => self.go(to),
         }
-    }
-
-    fn begin(&mut self, fold: usize, to: u32) {
-        let Some(places) = self.code.folds.get(fold).copied() else { return };
-        let range = match self.pop() {
-            Value::List(list) => Range::List(list),
-            Value::Map(map) => Range::Map(map),
-            Value::Error(message) => {
-                self.push(Value::Error(message));
-                return self.go(to);
-            }
-            other => {
-                let name = other.type_name().to_owned();
-                self.push(Value::error(format!("got '{name}', expected iterable type")));
-                return self.go(to);
-            }
-        };
-        let initial = places.initial.map(|place| self.constant(place));
-        self.set(places.accumulator, initial);
-        self.loops.push(Loop { range, at: 0, fold });
-    }
-
-    fn next(&mut self, to: u32) {
-        let Some(running) = self.loops.last_mut() else { return };
-        let at = running.at;
-        running.at += 1;
-        let Some(places) = self.code.folds.get(running.fold).copied() else { return };
-        let index = || Value::Int(i64::try_from(at).unwrap_or(i64::MAX));
-        let (first, second) = match (&running.range, places.second) {
-            (Range::List(list), None) => (list.get(at), None),
-            (Range::List(list), Some(_)) => match list.get(at) {
-                Some(item) => (Some(index()), Some(item)),
-                None => (None, None),
-            },
-            (Range::Map(map), second) => match map.entry(at) {
-                Some((key, value)) => (Some(key), second.map(|_| value)),
-                None => (None, None),
-            },
-        };
-        let Some(first) = first else { return self.go(to) };
-        self.set(places.first, Some(first));
-        if let Some(slot) = places.second {
-            self.set(slot, second);
-        }
-    }
-
-    fn append(&mut self, slot: u32, charge: u32) {
-        let item = self.pop();
-        let so_far = self.take(slot);
-        self.meter.charge(u64::from(charge));
-        let result = match (so_far, item) {
-            (Value::Error(message), _) | (_, Value::Error(message)) => Value::Error(message),
-            (Value::List(list), item) => list.pushed(item),
-            _ => no_such_overload(),
-        };
-        self.push(result);
-    }
-
-    fn insert(&mut self, slot: u32) {
-        let value = self.pop();
-        let key = self.pop();
-        self.meter.charge(1);
-        let result = match (self.take(slot), value) {
-            (_, Value::Error(message)) => Value::Error(message),
-            (Value::Map(map), value) => map.inserted(key, value),
-            _ => no_such_overload(),
-        };
-        self.push(result);
     }
 }

@@ -44,10 +44,7 @@ pub(crate) enum Op {
         charge: bool,
     },
     /// Replaces container and key by the part under the key.
-    Index {
-        optional: bool,
-        charge: bool,
-    },
+    Index(Mode),
     /// After a term of `&&` or `||` but the first: combines it with those before, and may know the result.
     Combine {
         stop: bool,
@@ -128,6 +125,8 @@ pub(crate) enum Op {
     },
     /// Rereads the top, as a name does.
     Reread,
+    /// Takes back what one selection costs.
+    Refund,
     /// Drops the top.
     Drop,
     /// Takes a key and a value and pushes the accumulator with them.
@@ -145,6 +144,8 @@ pub(crate) struct Mode {
     pub(crate) test: bool,
     /// The end of a chain, which costs itself.
     pub(crate) charge: bool,
+    /// Another selection follows in the chain.
+    pub(crate) followed: bool,
 }
 
 /// A call with what is known of it before.

@@ -1,7 +1,15 @@
 //! A JSON document parsed once into flat memory, from which values are borrowed without conversion.
 
+mod index;
+mod read;
+
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use foldhash::fast::RandomState;
+
+use index::{FEW, Index};
+use read::Reader;
 
 /// Why a text is no JSON document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +24,7 @@ pub struct Malformed {
 #[derive(Debug)]
 pub struct Tree<'a> {
     nodes: Vec<Node<'a>>,
+    index: Index,
 }
 
 /// One value of a document, and the key it is found under if it is part of an object.
@@ -53,9 +62,6 @@ impl Children {
 
 /// Containers within containers; more is refused, as Kubernetes' decoder refuses it.
 const MAXIMUM_DEPTH: usize = 10_000;
-/// Objects with more keys than this are searched for repeated keys by hashing.
-const FEW: usize = 16;
-
 impl<'a> Tree<'a> {
     /// Parses `text` in one pass, without recursion.
     ///
@@ -63,8 +69,22 @@ impl<'a> Tree<'a> {
     ///
     /// When `text` is not one JSON value, or nests too deeply.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
+        Self::parse_replacing(text, &[])
+    }
+
+    /// Parses like [`Tree::parse`]; the values under these keys of the outermost object are passed unread, and a text
+    /// stands for each, or null.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tree::parse`]; what is passed is not checked.
+    pub(crate) fn parse_replacing(
+        text: &'a str,
+        replaced: &[(&str, Option<&'static str>)],
+    ) -> Result<Self, Malformed> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
-        let mut building = Building { done: Vec::new(), pending: Vec::new(), open: Vec::new() };
+        let mut building =
+            Building { done: Vec::new(), pending: Vec::new(), open: Vec::new(), index: Index::default() };
         loop {
             // One value, or the end of a container that has none left.
             reader.blank();
@@ -79,8 +99,15 @@ impl<'a> Tree<'a> {
                     _ => Cow::Borrowed(""),
                 };
                 reader.blank();
-                match reader.byte() {
-                    open @ (b'{' | b'[') => {
+                let outermost = building.open.len() == 1;
+                let replacement = replaced.iter().find(|(name, _)| outermost && *name == key);
+                match (reader.byte(), replacement) {
+                    (_, Some((_, text))) => {
+                        reader.pass();
+                        let item = text.map_or(Item::Null, |text| Item::String(Cow::Borrowed(text)));
+                        building.pending.push(Node { key, item });
+                    }
+                    (open @ (b'{' | b'['), None) => {
                         if building.open.len() >= MAXIMUM_DEPTH {
                             return Err(reader.wrong("nested too deeply"));
                         }
@@ -102,7 +129,7 @@ impl<'a> Tree<'a> {
                         return Err(reader.wrong("trailing characters"));
                     }
                     building.done.append(&mut building.pending);
-                    return Ok(Self { nodes: building.done });
+                    return Ok(Self { nodes: building.done, index: building.index });
                 };
                 match (reader.byte(), open.map) {
                     (b',', _) => {
@@ -123,6 +150,25 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// The same document, borrowing nothing.
+    #[must_use]
+    pub fn into_owned(self) -> Tree<'static> {
+        let owned = |text: Cow<'a, str>| Cow::Owned(text.into_owned());
+        let nodes = self.nodes.into_iter().map(|node| Node {
+            key: owned(node.key),
+            item: match node.item {
+                Item::Null => Item::Null,
+                Item::Bool(value) => Item::Bool(value),
+                Item::Int(value) => Item::Int(value),
+                Item::Double(value) => Item::Double(value),
+                Item::String(text) => Item::String(owned(text)),
+                Item::List(children) => Item::List(children),
+                Item::Map(children) => Item::Map(children),
+            },
+        });
+        Tree { nodes: nodes.collect(), index: self.index }
+    }
+
     pub(crate) fn root(&self) -> Option<&Node<'a>> {
         self.nodes.last()
     }
@@ -133,7 +179,11 @@ impl<'a> Tree<'a> {
     }
 
     pub(crate) fn find(&self, of: Children, key: &str) -> Option<&Node<'a>> {
-        self.children(of).iter().find(|node| node.key == key)
+        let entries = self.children(of);
+        if entries.len() > FEW {
+            return self.index.find(of.start, entries, key);
+        }
+        entries.iter().find(|node| node.key == key)
     }
 }
 
@@ -154,6 +204,7 @@ struct Building<'a> {
     done: Vec<Node<'a>>,
     pending: Vec<Node<'a>>,
     open: Vec<Open<'a>>,
+    index: Index,
 }
 
 impl Building<'_> {
@@ -169,6 +220,10 @@ impl Building<'_> {
             start: u32::try_from(start).unwrap_or(u32::MAX),
             length: u32::try_from(self.done.len() - start).unwrap_or(u32::MAX),
         };
+        if open.map && children.len() > FEW {
+            let hashed = self.index.hashed(self.done.get(start..).unwrap_or_default());
+            self.index.add(children.start, hashed);
+        }
         let item = if open.map { Item::Map(children) } else { Item::List(children) };
         self.pending.push(Node { key: open.key, item });
     }
@@ -181,8 +236,7 @@ impl Building<'_> {
                 entries.get(at + 1..).unwrap_or_default().iter().any(|later| later.key == entry.key)
             })
         } else {
-            let keys: std::collections::HashSet<&str> =
-                entries.iter().map(|entry| entry.key.as_ref()).collect();
+            let keys: HashSet<&str, RandomState> = entries.iter().map(|entry| entry.key.as_ref()).collect();
             keys.len() != entries.len()
         };
         if !repeated {
@@ -201,178 +255,6 @@ impl Building<'_> {
             }
         }
         self.pending.append(&mut kept);
-    }
-}
-
-struct Reader<'a> {
-    text: &'a str,
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn byte(&self) -> u8 {
-        self.bytes.get(self.at).copied().unwrap_or(0)
-    }
-
-    fn blank(&mut self) {
-        while matches!(self.byte(), b' ' | b'\t' | b'\n' | b'\r') {
-            self.at += 1;
-        }
-    }
-
-    #[cold]
-    fn wrong(&self, message: &'static str) -> Malformed {
-        Malformed { offset: self.at, message }
-    }
-
-    fn key(&mut self) -> Result<Cow<'a, str>, Malformed> {
-        if self.byte() != b'"' {
-            return Err(self.wrong("expected a key"));
-        }
-        let key = self.string()?;
-        self.blank();
-        if self.byte() != b':' {
-            return Err(self.wrong("expected a colon"));
-        }
-        self.at += 1;
-        Ok(key)
-    }
-
-    fn scalar(&mut self) -> Result<Item<'a>, Malformed> {
-        match self.byte() {
-            b'"' => self.string().map(Item::String),
-            b't' => self.word("true", Item::Bool(true)),
-            b'f' => self.word("false", Item::Bool(false)),
-            b'n' => self.word("null", Item::Null),
-            _ => self.number(),
-        }
-    }
-
-    fn word(&mut self, word: &'static str, item: Item<'a>) -> Result<Item<'a>, Malformed> {
-        if !self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word)) {
-            return Err(self.wrong("expected a value"));
-        }
-        self.at += word.len();
-        Ok(item)
-    }
-
-    fn number(&mut self) -> Result<Item<'a>, Malformed> {
-        let start = self.at;
-        self.at += usize::from(self.byte() == b'-');
-        let digits = |reader: &mut Self| {
-            let from = reader.at;
-            while reader.byte().is_ascii_digit() {
-                reader.at += 1;
-            }
-            reader.at > from
-        };
-        let leading_zero = self.byte() == b'0';
-        let from = self.at;
-        if !digits(self) || (leading_zero && self.at > from + 1) {
-            return Err(self.wrong("expected a value"));
-        }
-        let mut whole = true;
-        if self.byte() == b'.' {
-            self.at += 1;
-            whole = false;
-            if !digits(self) {
-                return Err(self.wrong("expected a digit"));
-            }
-        }
-        if matches!(self.byte(), b'e' | b'E') {
-            self.at += 1;
-            whole = false;
-            self.at += usize::from(matches!(self.byte(), b'+' | b'-'));
-            if !digits(self) {
-                return Err(self.wrong("expected a digit"));
-            }
-        }
-        let text = self.text.get(start..self.at).unwrap_or_default();
-        if whole && let Ok(value) = text.parse() {
-            return Ok(Item::Int(value));
-        }
-        let value: f64 = text.parse().map_err(|_| self.wrong("no number"))?;
-        if value.is_finite() { Ok(Item::Double(value)) } else { Err(self.wrong("number out of range")) }
-    }
-
-    fn string(&mut self) -> Result<Cow<'a, str>, Malformed> {
-        self.at += 1;
-        let start = self.at;
-        loop {
-            match self.bytes.get(self.at) {
-                Some(b'"') => {
-                    let text = self.text.get(start..self.at).unwrap_or_default();
-                    self.at += 1;
-                    return Ok(Cow::Borrowed(text));
-                }
-                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
-                Some(0..=0x1f) | None => return Err(self.wrong("unfinished string")),
-                Some(_) => self.at += 1,
-            }
-        }
-    }
-
-    /// A string with escapes; what precedes the first of them begins at `start`.
-    fn escaped(&mut self, start: usize) -> Result<String, Malformed> {
-        let mut out = self.text.get(start..self.at).unwrap_or_default().to_owned();
-        loop {
-            let plain = self.at;
-            while !matches!(self.bytes.get(self.at), Some(b'"' | b'\\' | 0..=0x1f) | None) {
-                self.at += 1;
-            }
-            out.push_str(self.text.get(plain..self.at).unwrap_or_default());
-            match self.bytes.get(self.at) {
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(out);
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    let escape = self.byte();
-                    self.at += 1;
-                    out.push(match escape {
-                        b'"' | b'\\' | b'/' => char::from(escape),
-                        b'b' => '\u{8}',
-                        b'f' => '\u{c}',
-                        b'n' => '\n',
-                        b'r' => '\r',
-                        b't' => '\t',
-                        b'u' => self.code_point()?,
-                        _ => return Err(self.wrong("unknown escape")),
-                    });
-                }
-                _ => return Err(self.wrong("unfinished string")),
-            }
-        }
-    }
-
-    fn unit(&mut self) -> Result<u32, Malformed> {
-        let digits =
-            self.text.get(self.at..self.at + 4).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
-        let unit = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok());
-        let unit = unit.ok_or_else(|| self.wrong("expected four hexadecimal digits"))?;
-        self.at += 4;
-        Ok(unit)
-    }
-
-    /// A `\u` escape; half a pair stands for the replacement character, as Go reads it.
-    fn code_point(&mut self) -> Result<char, Malformed> {
-        let high = self.unit()?;
-        if !(0xd800..0xdc00).contains(&high) {
-            return Ok(char::from_u32(high).unwrap_or(char::REPLACEMENT_CHARACTER));
-        }
-        let back = self.at;
-        if self.text.get(self.at..self.at + 2) == Some("\\u") {
-            self.at += 2;
-            let low = self.unit()?;
-            if (0xdc00..0xe000).contains(&low) {
-                let joined = 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
-                return Ok(char::from_u32(joined).unwrap_or(char::REPLACEMENT_CHARACTER));
-            }
-            self.at = back;
-        }
-        Ok(char::REPLACEMENT_CHARACTER)
     }
 }
 
@@ -421,6 +303,16 @@ mod tests {
     }
 
     #[test]
+    fn parts_can_be_passed_unread() {
+        let text = r#"{"a":{"b":["}",1]},"c":"\"]","d":{"a":1},"e":2}"#;
+        let tree = Tree::parse_replacing(text, &[("a", None), ("c", Some("x"))]).unwrap();
+        let expected = r#"{"a":null,"c":"x","d":{"a":1},"e":2}"#;
+        assert_eq!(written(&tree, tree.root().unwrap()), expected);
+        let owned = tree.into_owned();
+        assert_eq!(written(&owned, owned.root().unwrap()), expected);
+    }
+
+    #[test]
     fn anything_else_is_refused() {
         for text in [
             "",
@@ -449,5 +341,18 @@ mod tests {
         assert!(Tree::parse(&deep).is_ok());
         let deeper = format!("[{deep}]");
         assert_eq!(Tree::parse(&deeper).unwrap_err().message, "nested too deeply");
+    }
+
+    #[test]
+    fn keys_of_a_large_object_are_found_and_the_last_of_equal_ones_counts() {
+        let entries: Vec<String> = (0..5_000).map(|at| format!("\"key{}\":{at}", at % 4_000)).collect();
+        let text = format!("{{{}}}", entries.join(","));
+        let tree = Tree::parse(&text).unwrap();
+        let Some(Node { item: Item::Map(of), .. }) = tree.root() else { panic!("no object") };
+        assert_eq!(of.len(), 4_000);
+        let found = |key: &str| tree.find(*of, key).map(|node| written(&tree, node));
+        assert_eq!(found("key0").as_deref(), Some("4000"));
+        assert_eq!(found("key3999").as_deref(), Some("3999"));
+        assert_eq!(found("key4000"), None);
     }
 }

@@ -124,6 +124,24 @@ impl Types {
         self.id(shape)
     }
 
+    /// The type as a later expression may name it: lists and maps of simple types, and `dyn` for all else.
+    pub(crate) fn reusable(&self, id: TypeId) -> Type {
+        match *self.shape(id) {
+            Shape::Null => Type::Null,
+            Shape::Bool => Type::Bool,
+            Shape::Int => Type::Int,
+            Shape::Uint => Type::Uint,
+            Shape::Double => Type::Double,
+            Shape::String => Type::String,
+            Shape::Bytes => Type::Bytes,
+            Shape::Duration => Type::Duration,
+            Shape::Timestamp => Type::Timestamp,
+            Shape::List(of) => Type::List(Box::new(self.reusable(of))),
+            Shape::Map(key, value) => Type::Map(Box::new(self.reusable(key)), Box::new(self.reusable(value))),
+            _ => Type::Dyn,
+        }
+    }
+
     /// A type that is not known yet.
     pub(crate) fn variable(&mut self) -> TypeId {
         let number = u32::try_from(self.bindings.len()).unwrap_or(u32::MAX);

@@ -59,6 +59,8 @@ pub enum Value<'a> {
     Opaque(OpaqueValue),
     /// A message that an expression made.
     Object(Arc<Object<'a>>),
+    /// The variables of the policy, which are evaluated when they are looked at.
+    Variables,
     /// What went wrong.
     Error(Arc<str>),
 }
@@ -195,6 +197,13 @@ impl<'a> Value<'a> {
         }
     }
 
+    pub(crate) fn into_result(self) -> Result<Self, String> {
+        match self {
+            Self::Error(message) => Err(message.to_string()),
+            value => Ok(value),
+        }
+    }
+
     pub(crate) fn is_error(&self) -> bool {
         matches!(self, Self::Error(_))
     }
@@ -229,6 +238,7 @@ impl<'a> Value<'a> {
             Self::Optional(_) => "optional_type",
             Self::Opaque(value) => value.0.type_name(),
             Self::Object(object) => object.name(),
+            Self::Variables => crate::cel::compose::TYPE,
             Self::Error(_) => "error",
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::policy::Document;
 use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, NetworkPool, ProviderConfig, Team,
     TenantAddon, TenantCluster, User,
@@ -43,8 +44,10 @@ pub enum Fact {
 }
 
 /// What matters about a Namespace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct NamespaceFact {
     /// The Team that Butler made it for, if Butler made it.
     pub team: Option<String>,
+    /// All of it as policies see it; nothing where nobody keeps it.
+    pub object: Option<Document>,
 }

@@ -78,6 +78,9 @@ pub(super) struct Request<'a> {
     #[serde(borrow)]
     pub(super) old_object: Option<Object<'a>>,
     pub(super) dry_run: Option<bool>,
+    /// All of the request, as it was sent.
+    #[serde(skip)]
+    pub(super) text: &'a str,
 }
 
 #[derive(Debug, Deserialize)]
@@ -127,9 +130,10 @@ pub(super) fn read_request(text: &str) -> Result<Request<'_>, ReviewError> {
 }
 
 pub(super) fn read_carefully(text: &str) -> Result<Request<'_>, ReviewError> {
-    match serde_json::from_str::<Envelope<'_, Request<'_>>>(text) {
-        Ok(Envelope { request: Some(request), api_version, kind }) if is_review(&api_version, &kind) => {
-            Ok(request)
+    match serde_json::from_str::<Envelope<'_, &RawValue>>(text) {
+        Ok(Envelope { request: Some(raw), api_version, kind }) if is_review(&api_version, &kind) => {
+            let request = serde_json::from_str::<Request<'_>>(raw.get());
+            request.map(|request| Request { text: raw.get(), ..request }).map_err(|_| what_is_wrong(text))
         }
         _ => Err(what_is_wrong(text)),
     }

@@ -27,6 +27,7 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
     let (mut uid, mut resource, mut sub_resource, mut operation) = (None, None, None, None);
     let (mut namespace, mut name, mut user_info, mut dry_run) = (None, None, None, None);
     let (mut object, mut old_object) = (None, None);
+    let start = scan.place()?;
     scan.object(|scan, field| match field {
         "uid" => once(&mut uid, scan.plain()?),
         "resource" => once(&mut resource, walk_resource(scan)?),
@@ -51,6 +52,7 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
         object: object.flatten(),
         old_object: old_object.flatten(),
         dry_run,
+        text: scan.since(start)?,
     })
 }
 

@@ -1,11 +1,13 @@
 //! The AdmissionReview that answers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::Verdict;
 use crate::defaults::patch::{Patch, quote};
+use crate::policy::VALIDATION_FAILURE;
 use crate::review::ReviewError;
 
 #[derive(Serialize)]
@@ -49,8 +51,10 @@ struct Details<'a> {
 
 #[derive(Serialize)]
 struct Cause<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
     reason: &'static str,
-    message: &'a str,
+    message: Cow<'a, str>,
+    #[serde(skip_serializing_if = "str::is_empty")]
     field: &'a str,
 }
 
@@ -69,15 +73,34 @@ pub fn answer_verdict(uid: &str, verdict: &Verdict) -> Vec<u8> {
                 .shown_denials()
                 .map(|finding| Cause {
                     reason: finding.fault.cause(),
-                    message: &finding.message,
+                    message: Cow::Borrowed(&finding.message),
                     field: &finding.path,
                 })
+                .chain(verdict.shown_policy_denials().map(|denial| Cause {
+                    reason: "",
+                    message: Cow::Owned(denial.message()),
+                    field: "",
+                }))
                 .collect(),
         }),
     });
-    let audit_annotations = verdict.audit().map(|words| ("findings", words)).into_iter().collect();
+    let mut audit_annotations: BTreeMap<&'static str, String> =
+        verdict.audit().map(|words| ("findings", words)).into_iter().collect();
+    audit_annotations.extend(policy_annotations(verdict));
     let warnings = verdict.warnings().collect();
     write(Response { uid, allowed: status.is_none(), status, warnings, audit_annotations })
+}
+
+/// What policies give to the audit log. The API server puts the webhook's name and `/` before each key and takes none
+/// with another `/`, so Kubernetes' own keys are inside of one value.
+fn policy_annotations(verdict: &Verdict) -> impl Iterator<Item = (&'static str, String)> {
+    let (failures, others): (Vec<_>, Vec<_>) =
+        verdict.policies.annotations.iter().partition(|(key, _)| key == VALIDATION_FAILURE);
+    let failure = failures.first().map(|(_, value)| ("validation_failure", value.clone()));
+    let others: BTreeMap<&str, &str> =
+        others.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let others = (!others.is_empty()).then(|| serde_json::to_string(&others).unwrap_or_default());
+    failure.into_iter().chain(others.map(|others| ("policy_annotations", others)))
 }
 
 /// The answer of the mutating stage. It always allows: whether the completed object is acceptable is for the validating
@@ -177,6 +200,7 @@ mod tests {
     fn warnings_are_counted_too() {
         let warning = crate::Finding::warn("Old", "spec.a", "old");
         let verdict = Verdict {
+            policies: Default::default(),
             findings: vec![warning; 60],
             more_denials: 0,
             more_warnings: 7,

@@ -11,6 +11,7 @@
 mod agreement;
 mod answer;
 mod corpus;
+mod estimates;
 mod generate;
 mod oracle;
 mod ours;

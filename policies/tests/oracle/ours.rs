@@ -1,7 +1,8 @@
 //! Our own CEL, asked as the oracle is asked.
 
 use butler_policies::cel::{Declarations, EXPRESSION_LIMIT, Program, Tree, Value};
-use serde_json::{Map, Value as Json, json};
+use butler_policies::policy::{complete, complete_namespace};
+use serde_json::Value as Json;
 
 use crate::{
     answer::Answer,
@@ -26,7 +27,12 @@ fn answer(declarations: &Declarations, inputs: &Inputs, case: &Case) -> Answer {
         }
     };
     let mut question = inputs.question(case);
-    as_go_has_them(&mut question);
+    if let Some(request) = question.get_mut("request") {
+        complete(request);
+    }
+    if let Some(namespace) = question.get_mut("namespaceObject") {
+        complete_namespace(namespace);
+    }
     let texts = VARIABLES.map(|name| question.get(name).unwrap_or(&Json::Null).to_string());
     let trees: Vec<Tree<'_>> = texts.iter().map(|text| Tree::parse(text).unwrap()).collect();
     let variables: Vec<Value<'_>> = trees.iter().map(Value::of).collect();
@@ -40,36 +46,6 @@ fn answer(declarations: &Declarations, inputs: &Inputs, case: &Case) -> Answer {
         }
         Err(error) => {
             Answer { id, stage: Some("evaluate".to_owned()), error: Some(error), cost, ..Answer::default() }
-        }
-    }
-}
-
-/// The API server hands over what its Go types hold: fields that are always there, and none that are empty where
-/// Go leaves those out.
-fn as_go_has_them(question: &mut Json) {
-    let fill = |object: &mut Map<String, Json>, name: &str, usual: Json| {
-        object.entry(name).or_insert(usual);
-    };
-    if let Some(Json::Object(request)) = question.get_mut("request") {
-        fill(request, "uid", json!(""));
-        fill(request, "kind", json!({"group": "", "version": "", "kind": ""}));
-        fill(request, "resource", json!({"group": "", "version": "", "resource": ""}));
-        fill(request, "operation", json!(""));
-        fill(request, "userInfo", json!({}));
-        for name in ["object", "oldObject", "options"] {
-            fill(request, name, Json::Null);
-        }
-        for name in ["subResource", "requestSubResource", "name", "namespace"] {
-            if request.get(name) == Some(&json!("")) {
-                request.remove(name);
-            }
-        }
-    }
-    if let Some(Json::Object(namespace)) = question.get_mut("namespaceObject") {
-        namespace.remove("apiVersion");
-        namespace.remove("kind");
-        for name in ["metadata", "spec", "status"] {
-            fill(namespace, name, json!({}));
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn platform(clusters: usize) -> Facts {
             "access": {"users": [{"name": "ana@example.org", "role": "admin"}]},
             "resourceLimits": {"allowedKubernetesVersions": ["v1.31.4", "v1.30.2"]},
             "clusterDefaults": {"kubernetesVersion": "v1.31.4", "workerCount": 3}}});
-        let namespace = NamespaceFact { team: Some(team.clone()) };
+        let namespace = NamespaceFact { team: Some(team.clone()), object: None };
         facts.learn(FactKey::Namespace(team.clone()), Fact::Namespace(namespace));
         facts.learn(FactKey::Team(team), Fact::Team(typed(object)));
     }

@@ -124,7 +124,7 @@ pub(super) fn namespace_fact(namespace: &PartialObjectMeta<Namespace>) -> Namesp
     let is_butlers = labels.get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BUTLER);
     let is_a_clusters = labels.contains_key(labels::TENANT);
     let team = labels.get(labels::TEAM).filter(|_| is_butlers && !is_a_clusters);
-    NamespaceFact { team: team.cloned() }
+    NamespaceFact { team: team.cloned(), object: None }
 }
 
 pub(super) fn name_of(metadata: &ObjectMeta) -> NsRef {

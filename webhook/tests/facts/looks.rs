@@ -36,7 +36,7 @@ async fn a_look_finds_what_is_there_and_says_what_is_not() {
     let email = format!("ana@{}.EXAMPLE.org", namespace.to_uppercase());
     assert!(matches!(look(FactKey::User(email)).await, Fact::User(_)));
     let found = look(FactKey::Namespace(name())).await;
-    assert!(matches!(found, Fact::Namespace(NamespaceFact { team: None })));
+    assert!(matches!(found, Fact::Namespace(NamespaceFact { team: None, .. })));
     assert!(matches!(look(FactKey::Secret(own("credentials"))).await, Fact::Secret));
 
     // What cannot be the name of anything must not become part of a path either.

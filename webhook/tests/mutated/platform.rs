@@ -97,7 +97,7 @@ pub(crate) fn fact_of(object: &Value) -> Option<(FactKey, Fact)> {
         "User" => (FactKey::User(text(&object["spec"]["email"])), Fact::User(typed(object)?)),
         "Namespace" => {
             let team = object["team"].as_str().map(str::to_owned);
-            (FactKey::Namespace(name), Fact::Namespace(NamespaceFact { team }))
+            (FactKey::Namespace(name), Fact::Namespace(NamespaceFact { team, object: None }))
         }
         "Secret" => (FactKey::Secret(at), Fact::Secret),
         _ => return None,

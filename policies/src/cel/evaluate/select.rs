@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Machine;
+use crate::cel::functions::no_such_overload;
 use crate::cel::program::Mode;
 use crate::cel::value::{Value, double_to_int};
 
@@ -24,6 +25,9 @@ enum Missing {
 impl<'a> Machine<'a, '_> {
     pub(super) fn select(&mut self, key: u32, mode: Mode) {
         let key = self.constant(key);
+        if self.stack.last().is_some_and(has_variables) && self.waits(&key) {
+            return;
+        }
         let base = self.pop();
         let result = match base {
             Value::Error(_) => base,
@@ -36,17 +40,24 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
             base if mode.optional => self.present(&base, &key, mode),
-            base => self.required(&base, &key, mode.test),
+            base => self.required(&base, &key, mode),
         };
         self.push(result);
         self.charge_if(mode.charge);
     }
 
-    pub(super) fn index(&mut self, optional: bool, charge: bool) {
+    pub(super) fn index(&mut self, mode: Mode) {
+        if let [.., base, key] = self.stack.as_slice()
+            && has_variables(base)
+        {
+            let key = key.clone();
+            if self.waits(&key) {
+                return;
+            }
+        }
         let key = self.pop();
         let base = self.pop();
-        let mode = Mode { optional, test: false, charge };
-        let lenient = optional || matches!(base, Value::Optional(_));
+        let lenient = mode.optional || matches!(base, Value::Optional(_));
         let result = match key {
             Value::Error(_) => {
                 // A key that cannot be computed counts as looked up, unless it may be absent.
@@ -57,8 +68,8 @@ impl<'a> Machine<'a, '_> {
                 match base {
                     Value::Optional(None) | Value::Error(_) => base,
                     Value::Optional(Some(inner)) => self.present(&inner, &key, mode),
-                    base if optional => self.present(&base, &key, mode),
-                    base => self.required(&base, &key, false),
+                    base if mode.optional => self.present(&base, &key, mode),
+                    base => self.required(&base, &key, mode),
                 }
             }
             other => {
@@ -67,16 +78,18 @@ impl<'a> Machine<'a, '_> {
             }
         };
         self.push(result);
-        self.charge_if(charge);
+        self.charge_if(mode.charge);
     }
 
     /// The part under a key that must be there, or, for `has`, whether it is.
-    fn required(&mut self, base: &Value<'a>, key: &Value<'a>, test: bool) -> Value<'a> {
+    fn required(&mut self, base: &Value<'a>, key: &Value<'a>, mode: Mode) -> Value<'a> {
         self.charge_if(true);
-        match (find(base, key), test) {
+        match (self.find(base, key), mode.test) {
             (Found::Value(_), true) => Value::Bool(true),
             (Found::Nothing(_) | Found::Empty(_), true) => Value::Bool(false),
             (Found::Empty(value), false) => value,
+            // Kubernetes looks into an optional at the beginning of a chain only; within, there is nothing in it.
+            (Found::Value(Value::Optional(_)), false) if mode.followed => Value::Null,
             (Found::Value(value), false) => value,
             (Found::Nothing(Missing::Key), false) => Value::error(format!("no such key: {}", key.plain())),
             (Found::Nothing(Missing::Index), false) => {
@@ -88,7 +101,7 @@ impl<'a> Machine<'a, '_> {
 
     /// The part under a key that may be absent, as an optional; for `has`, whether it is there.
     fn present(&mut self, base: &Value<'a>, key: &Value<'a>, mode: Mode) -> Value<'a> {
-        match find(base, key) {
+        match self.find(base, key) {
             Found::Value(value) => {
                 self.charge_if(true);
                 if mode.test { Value::Bool(true) } else { Value::Optional(Some(Arc::new(value))) }
@@ -103,42 +116,58 @@ impl<'a> Machine<'a, '_> {
             Found::Error(error) => error,
         }
     }
+
+    fn find(&self, base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
+        match base {
+            Value::Map(map) => {
+                let found = match key {
+                    Value::String(text) => map.get(text),
+                    key => map.find(key),
+                };
+                found.map_or(Found::Nothing(Missing::Key), Found::Value)
+            }
+            Value::List(list) => {
+                let index = match key {
+                    Value::Int(index) => Some(*index),
+                    Value::Uint(index) => i64::try_from(*index).ok(),
+                    Value::Double(index) => double_to_int(*index),
+                    _ => {
+                        let message = format!("unsupported index type '{}' in list", key.type_name());
+                        return Found::Error(Value::error(message));
+                    }
+                };
+                let Some(index) = index else {
+                    return Found::Error(Value::error(format!(
+                        "unsupported index value {} in list",
+                        key.plain()
+                    )));
+                };
+                let item = usize::try_from(index).ok().and_then(|index| list.get(index));
+                item.map_or(Found::Nothing(Missing::Index), Found::Value)
+            }
+            Value::Object(object) => match key {
+                Value::String(field) => {
+                    object.field(field).map_or(Found::Empty(object.empty(field)), Found::Value)
+                }
+                _ => Found::Nothing(Missing::Key),
+            },
+            Value::Variables => match key {
+                Value::String(name) => match self.variable(name) {
+                    Some(error @ Value::Error(_)) => Found::Error(error),
+                    value => value.map_or(Found::Nothing(Missing::Key), Found::Value),
+                },
+                _ => Found::Error(no_such_overload()),
+            },
+            _ => Found::Nothing(Missing::Key),
+        }
+    }
 }
 
-fn find<'a>(base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
-    match base {
-        Value::Map(map) => {
-            let found = match key {
-                Value::String(text) => map.get(text),
-                key => map.find(key),
-            };
-            found.map_or(Found::Nothing(Missing::Key), Found::Value)
-        }
-        Value::List(list) => {
-            let index = match key {
-                Value::Int(index) => Some(*index),
-                Value::Uint(index) => i64::try_from(*index).ok(),
-                Value::Double(index) => double_to_int(*index),
-                _ => {
-                    let message = format!("unsupported index type '{}' in list", key.type_name());
-                    return Found::Error(Value::error(message));
-                }
-            };
-            let Some(index) = index else {
-                return Found::Error(Value::error(format!(
-                    "unsupported index value {} in list",
-                    key.plain()
-                )));
-            };
-            let item = usize::try_from(index).ok().and_then(|index| list.get(index));
-            item.map_or(Found::Nothing(Missing::Index), Found::Value)
-        }
-        Value::Object(object) => match key {
-            Value::String(field) => {
-                object.field(field).map_or(Found::Empty(object.empty(field)), Found::Value)
-            }
-            _ => Found::Nothing(Missing::Key),
-        },
-        _ => Found::Nothing(Missing::Key),
+/// Whether looking into a value looks at variables, which may have to be evaluated first.
+fn has_variables(value: &Value<'_>) -> bool {
+    match value {
+        Value::Variables => true,
+        Value::Optional(Some(inner)) => matches!(**inner, Value::Variables),
+        _ => false,
     }
 }

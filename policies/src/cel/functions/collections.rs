@@ -67,7 +67,7 @@ fn contains<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
                 if !scene.meter.look(1) {
                     return too_much();
                 }
-                match equal(element, &item, &mut scene.meter.work) {
+                match equal(element, &item, &mut scene.meter.allowance.work) {
                     Equality::Equal => return Value::Bool(true),
                     Equality::TooMuch => return too_much(),
                     Equality::Different | Equality::NotComparable => {}

@@ -1,10 +1,13 @@
 //! `format`: clauses in a text replaced by values.
 
+mod clause;
+
 use std::fmt::Write as _;
+
+pub(crate) use clause::{Clause, Kind, Piece, pieces};
 
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::cost::{Meter, too_much};
-use crate::cel::types::Shape;
 use crate::cel::value::{List, Map, Value, double_text, duration_text, timestamp_text};
 
 pub(super) const FUNCTIONS: &[Declaration] = &[Declaration {
@@ -19,125 +22,6 @@ const PRECISION: usize = 6;
 const MAXIMUM_WIDTH: usize = 1_000_000;
 /// Containers within containers that are written.
 const MAXIMUM_DEPTH: usize = 500;
-
-/// A clause: what it stands for and how exactly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Clause {
-    pub(crate) kind: Kind,
-    precision: Option<usize>,
-}
-
-/// What a clause stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Text,
-    Decimal,
-    Fixed,
-    Scientific,
-    Binary,
-    Hexadecimal { upper: bool },
-    Octal,
-}
-
-/// A part of a format: text as it is, or a clause.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece<'t> {
-    Plain(&'t str),
-    Clause(Clause),
-}
-
-/// The pieces of a format, each wrong one with its reason.
-pub(crate) fn pieces(text: &str) -> impl Iterator<Item = Result<Piece<'_>, String>> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let Some(after) = rest.strip_prefix('%') else {
-            let end = rest.find('%').unwrap_or(rest.len());
-            let (plain, others) = rest.split_at(end);
-            rest = others;
-            return (!plain.is_empty()).then_some(Ok(Piece::Plain(plain)));
-        };
-        if let Some(others) = after.strip_prefix('%') {
-            rest = others;
-            return Some(Ok(Piece::Plain("%")));
-        }
-        Some(clause(after).map(|(clause, others)| {
-            rest = others;
-            Piece::Clause(clause)
-        }))
-    })
-}
-
-fn clause(text: &str) -> Result<(Clause, &str), String> {
-    let wrong = |reason: &str| format!("could not parse formatting clause: {reason}");
-    let (precision, rest) = match text.strip_prefix('.') {
-        Some(after) => {
-            let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-            let (digits, rest) = after.split_at(digits);
-            if rest.is_empty() {
-                return Err(wrong(
-                    "error while parsing precision: could not find end of precision specifier",
-                ));
-            }
-            let precision: usize =
-                digits.parse().map_err(|_| wrong("error while converting precision to integer"))?;
-            (Some(precision), rest)
-        }
-        None => (None, text),
-    };
-    let Some(letter) = rest.chars().next() else { return Err("unexpected end of string".to_owned()) };
-    let kind = match letter {
-        's' => Kind::Text,
-        'd' => Kind::Decimal,
-        'f' => Kind::Fixed,
-        'e' => Kind::Scientific,
-        'b' => Kind::Binary,
-        'x' => Kind::Hexadecimal { upper: false },
-        'X' => Kind::Hexadecimal { upper: true },
-        'o' => Kind::Octal,
-        other => return Err(wrong(&format!("unrecognized formatting clause \"{other}\""))),
-    };
-    Ok((Clause { kind, precision }, rest.get(letter.len_utf8()..).unwrap_or_default()))
-}
-
-impl Kind {
-    /// Whether a value of this type may stand here; what is not known may.
-    pub(crate) fn takes(self, shape: &Shape) -> bool {
-        match shape {
-            Shape::Dyn => true,
-            Shape::Int | Shape::Uint => !matches!(self, Self::Fixed | Self::Scientific),
-            Shape::Double => matches!(self, Self::Text | Self::Fixed | Self::Scientific),
-            Shape::String => {
-                matches!(self, Self::Text | Self::Fixed | Self::Scientific | Self::Hexadecimal { .. })
-            }
-            Shape::Bytes => matches!(self, Self::Text | Self::Hexadecimal { .. }),
-            Shape::Bool => matches!(self, Self::Text | Self::Binary),
-            Shape::List(_)
-            | Shape::Map(..)
-            | Shape::Timestamp
-            | Shape::Duration
-            | Shape::Type(_)
-            | Shape::Null => self == Self::Text,
-            _ => false,
-        }
-    }
-
-    /// The error of a value of another type.
-    pub(crate) fn refusal(self, given: &str) -> String {
-        let only = match self {
-            Self::Text => {
-                "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, \
-                 durations, and timestamps"
-            }
-            Self::Decimal => "decimal clause can only be used on integers",
-            Self::Fixed => "fixed-point clause can only be used on doubles",
-            Self::Scientific => "scientific clause can only be used on doubles",
-            Self::Binary => "only integers and bools can be formatted as binary",
-            Self::Hexadecimal { .. } => "only integers, byte buffers, and strings can be formatted as hex",
-            Self::Octal => "octal clause can only be used on integers",
-        };
-        format!("error during formatting: {only}, was given {given}")
-    }
-}
 
 /// What stops writing: a mistake, or too much to write.
 enum Stop {

@@ -234,7 +234,8 @@ fn place<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>], last: bool) -> Valu
         return too_much();
     }
     let mut matching = |index: &usize| {
-        list.get(*index).is_some_and(|item| equal(&item, wanted, &mut scene.meter.work) == Equality::Equal)
+        list.get(*index)
+            .is_some_and(|item| equal(&item, wanted, &mut scene.meter.allowance.work) == Equality::Equal)
     };
     let found =
         if last { (0..list.len()).rev().find(&mut matching) } else { (0..list.len()).find(&mut matching) };
@@ -351,7 +352,7 @@ fn distinct<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
         if !scene.meter.look(kept.len() as u64 + 1) {
             return too_much();
         }
-        if !kept.iter().any(|known| equal(&item, known, &mut scene.meter.work) == Equality::Equal) {
+        if !kept.iter().any(|known| equal(&item, known, &mut scene.meter.allowance.work) == Equality::Equal) {
             kept.push(item);
         }
     }

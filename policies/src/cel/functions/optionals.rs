@@ -89,7 +89,7 @@ fn is_zero(value: &Value<'_>) -> bool {
         Value::Map(map) => map.is_empty(),
         Value::Object(object) => !object.is_patch() && object.fields().is_empty(),
         // These have no such value, not even an empty optional.
-        Value::Optional(_) | Value::Opaque(_) | Value::Type(_) | Value::Error(_) => false,
+        Value::Optional(_) | Value::Opaque(_) | Value::Type(_) | Value::Variables | Value::Error(_) => false,
     }
 }
 

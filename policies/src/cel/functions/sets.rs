@@ -50,7 +50,7 @@ fn has(scene: &mut Scene<'_>, list: &List<'_>, item: &Value<'_>) -> Option<bool>
         if !scene.meter.look(1) {
             return None;
         }
-        if equal(item, &member, &mut scene.meter.work) == Equality::Equal {
+        if equal(item, &member, &mut scene.meter.allowance.work) == Equality::Equal {
             return Some(true);
         }
     }

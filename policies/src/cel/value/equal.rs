@@ -57,7 +57,10 @@ fn shallow(left: &Value<'_>, right: &Value<'_>) -> Option<Equality> {
             Some(same) => of(same),
             None => Some(Equality::NotComparable),
         },
-        (Value::Opaque(_) | Value::Error(_), _) | (_, Value::Error(_)) => Some(Equality::NotComparable),
+        (Value::Variables, Value::Variables) => of(true),
+        (Value::Opaque(_) | Value::Variables | Value::Error(_), _) | (_, Value::Error(_)) => {
+            Some(Equality::NotComparable)
+        }
         _ => of(false),
     }
 }

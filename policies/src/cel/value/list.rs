@@ -104,6 +104,11 @@ impl<'a> List<'a> {
         Value::List(Self(Kind::Joined(Arc::new(Joined { first, second, length, depth }))))
     }
 
+    /// Whether it is part of a document, and not made by an expression.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.0, Kind::Document { .. })
+    }
+
     /// How many items it has.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -168,6 +168,11 @@ impl<'a> Map<'a> {
         Value::Map(Self(Kind::Made(made)))
     }
 
+    /// Whether it is part of a document, and not made by an expression.
+    pub(crate) fn is_document(&self) -> bool {
+        matches!(self.0, Kind::Document { .. })
+    }
+
     /// How many entries it has.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -1,0 +1,183 @@
+//! From files to a set: everything is read, held against each other, and compiled; or everything wrong is told.
+
+mod check;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+
+use self::check::Checked;
+use super::compile::{Compiled, ExtraUse, compile};
+use super::definition::{Binding, Definition};
+use super::index::Index;
+use super::inspect::inspect;
+use super::problem::{Place, Problem, Problems, SourceFile, line_and_column, quoted};
+use super::read::{Object, RawBinding, RawPolicy, read};
+use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
+use super::yaml::{self, Budget};
+
+/// The largest file that is read.
+const LARGEST_FILE: usize = 4 << 20;
+/// All files together.
+const LARGEST_LOAD: usize = 32 << 20;
+
+/// How closely expressions are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// Whether they can be used.
+    Usual,
+    /// Whether they fit the kinds that they are about, and what they can cost, too.
+    Thorough,
+}
+
+/// Loads files, all or nothing.
+pub(crate) fn load(files: &[SourceFile], care: Care) -> Result<Loaded, Vec<Problem>> {
+    let mut problems = Problems::default();
+    let objects = read_all(files, &mut problems);
+    let checked = check::check(objects, &mut problems);
+    let set = build(checked, files, &mut problems);
+    let failed = problems.has_errors();
+    if care == Care::Thorough && !failed {
+        // Read once more, since building used up what was read; only tools that people wait for do this.
+        let unheard = &mut Problems::default();
+        let objects = read_all(files, unheard);
+        for policy in &check::check(objects, unheard).policies {
+            inspect(policy, text_of(files, policy.place.file), &mut problems);
+        }
+    }
+    let problems = problems.sorted(files);
+    if failed { Err(problems) } else { Ok(Loaded { set, problems }) }
+}
+
+fn read_all(files: &[SourceFile], problems: &mut Problems) -> Vec<Object> {
+    let mut objects = Vec::new();
+    let mut budget = Budget::default();
+    let mut total = 0_usize;
+    for (number, file) in files.iter().enumerate() {
+        total = total.saturating_add(file.text.len());
+        if file.text.len() > LARGEST_FILE || total > LARGEST_LOAD {
+            let (what, most) = if total > LARGEST_LOAD {
+                ("all files together are", LARGEST_LOAD)
+            } else {
+                ("the file is", LARGEST_FILE)
+            };
+            let message = format!("{what} larger than {most} bytes");
+            problems.error(&Place { file: number, span: 0..0 }, "too-large", message);
+            continue;
+        }
+        for document in yaml::read(&file.text, number, &mut budget, problems) {
+            if problems.is_full() {
+                objects.push(Object::Unreadable);
+                return objects;
+            }
+            read(&document, number, &mut objects, problems);
+        }
+    }
+    objects
+}
+
+fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> PolicySet {
+    let Checked { policies, mut bindings, params, param_kinds } = checked;
+    let mut set = PolicySet { params, param_kinds, hash: hash(files), ..PolicySet::default() };
+    for raw in policies {
+        let key = (raw.kind, raw.name.text.to_string());
+        let bound = bindings.remove(&key).unwrap_or_default();
+        let source = text_of(files, raw.place.file);
+        let mut policy = summary(&raw, &bound, files);
+        let (compiled, extra) = compile(raw, source, problems);
+        policy.ours_only = extra.map(|extra| ours_only(&extra, files));
+        set.policies.push(policy);
+        let bind = |definition: Definition| Definition {
+            bindings: bound.into_iter().map(binding).collect(),
+            ..definition
+        };
+        match compiled {
+            Compiled::Validating(mut policy) => {
+                policy.definition = bind(policy.definition);
+                set.validating.push(policy);
+            }
+            Compiled::Mutating(mut policy) => {
+                policy.definition = bind(policy.definition);
+                set.mutating.push(policy);
+            }
+        }
+    }
+    set.validating_index = Index::of(set.validating.iter().map(|policy| &policy.definition.matching));
+    set.mutating_index = Index::of(set.mutating.iter().map(|policy| &policy.definition.matching));
+    set
+}
+
+fn binding(raw: RawBinding) -> Binding {
+    let param_ref = raw.param_ref.map(|(reference, _)| reference);
+    Binding { name: Arc::clone(&raw.name.text), matching: raw.matching, param_ref, actions: raw.actions }
+}
+
+fn summary(raw: &RawPolicy, bound: &[RawBinding], files: &[SourceFile]) -> Policy {
+    let (file, line) = place(&raw.place, files);
+    let bindings = bound.iter().map(|binding| {
+        let (file, line) = place(&binding.place, files);
+        Bound { name: binding.name.text.to_string(), file, line, actions: binding.actions.clone() }
+    });
+    let validations = raw.validations.iter().map(|validation| &validation.expression);
+    let expressions = validations.chain(raw.mutations.iter().map(|(_, expression)| expression));
+    Policy {
+        name: raw.name.text.to_string(),
+        kind: raw.kind,
+        file,
+        line,
+        bindings: bindings.collect(),
+        ours_only: None,
+        expressions: expressions.map(|expression| expression.text.to_string()).collect(),
+    }
+}
+
+fn place(place: &Place, files: &[SourceFile]) -> (String, usize) {
+    files
+        .get(place.file)
+        .map(|file| (file.path.clone(), line_and_column(&file.text, place.span.start).0))
+        .unwrap_or_default()
+}
+
+fn text_of(files: &[SourceFile], number: usize) -> &str {
+    files.get(number).map_or("", |file| file.text.as_str())
+}
+
+fn ours_only(used: &ExtraUse, files: &[SourceFile]) -> OursOnly {
+    let text = text_of(files, used.place.file);
+    OursOnly { extra: used.extra, place: line_and_column(text, used.place.span.start) }
+}
+
+/// A hash over names and texts, each with its length, so that nothing can move from one to the other unnoticed.
+fn hash(files: &[SourceFile]) -> String {
+    let mut sorted: Vec<&SourceFile> = files.iter().collect();
+    sorted.sort_by(|one, other| one.path.cmp(&other.path));
+    let mut hasher = Sha256::new();
+    for file in sorted {
+        for text in [&file.path, &file.text] {
+            hasher.update((text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
+    }
+    hasher.finalize().iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
+}
+
+/// The bindings by the policy that they are of.
+type Bindings = BTreeMap<(Kind, String), Vec<RawBinding>>;
+
+/// How a message names a policy.
+fn named(kind: Kind, name: &str) -> String {
+    let kind = match kind {
+        Kind::Validating => "ValidatingAdmissionPolicy",
+        Kind::Mutating => "MutatingAdmissionPolicy",
+    };
+    format!("{kind} {}", quoted(name))
+}
+
+#[cfg(test)]
+mod tests;
