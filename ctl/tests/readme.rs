@@ -1,6 +1,10 @@
 //! What the README shows is what somebody sees who types it.
 
-#![expect(clippy::unwrap_used, reason = "a test's helpers fail the test by panicking, like the test itself")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test's helpers fail the test by panicking, like the test itself"
+)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
