@@ -19,8 +19,10 @@ const QUICK_LOOK: Duration = Duration::from_secs(1);
 /// Watches the directory itself and not the files in it: a mounted Secret changes by renaming the symlink
 /// `..data` beside them, which a watch on a file would follow to the old contents and never see.
 #[derive(Debug)]
-pub(crate) struct Bell {
+pub struct Bell {
     directory: PathBuf,
+    mode: RecursiveMode,
+    debounce: Duration,
     watch: Option<(RecommendedWatcher, Identity)>,
     sender: mpsc::Sender<()>,
     receiver: mpsc::Receiver<()>,
@@ -31,19 +33,29 @@ type Identity = (u64, u64);
 
 impl Bell {
     pub(crate) fn new(directory: &Path) -> Self {
+        Self::over(directory, RecursiveMode::NonRecursive, DEBOUNCE)
+    }
+
+    /// Rings for the directories below, too, and so long after the first of several changes.
+    pub fn of_tree(directory: &Path, debounce: Option<Duration>) -> Self {
+        Self::over(directory, RecursiveMode::Recursive, debounce.unwrap_or(DEBOUNCE))
+    }
+
+    fn over(directory: &Path, mode: RecursiveMode, debounce: Duration) -> Self {
         let (sender, receiver) = mpsc::channel(1);
-        let mut bell = Self { directory: directory.to_owned(), watch: None, sender, receiver };
+        let directory = directory.to_owned();
+        let mut bell = Self { directory, mode, debounce, watch: None, sender, receiver };
         bell.keep_watch();
         bell
     }
 
     /// Waits for a change, or for `at_most`, or until it is time for a look anyway.
-    pub(crate) async fn wait(&mut self, at_most: Option<Duration>) {
+    pub async fn wait(&mut self, at_most: Option<Duration>) {
         let look = if self.watch.is_some() { SLOW_LOOK } else { QUICK_LOOK };
         tokio::select! {
             () = sleep(at_most.unwrap_or(look).min(look)) => {}
             _ = self.receiver.recv() => {
-                sleep(DEBOUNCE).await;
+                sleep(self.debounce).await;
                 while self.receiver.try_recv().is_ok() {}
             }
         }
@@ -70,7 +82,7 @@ impl Bell {
                     tracing::warn!("cannot watch directories: {error}; looking every second")
                 })
                 .ok()?;
-            watcher.watch(&self.directory, RecursiveMode::NonRecursive).ok()?;
+            watcher.watch(&self.directory, self.mode).ok()?;
             Some((watcher, identity))
         });
     }

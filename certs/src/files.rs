@@ -127,7 +127,7 @@ impl FromFiles {
         let end =
             if self.serving.is_ready() { "the certificate in use goes on" } else { "nothing is served" };
         let note = format!("`{}`: {refusal}; until then {end}", self.directory.display());
-        self.report.warn(Topic::CertificateRefused, note).await;
+        self.report.warn(Topic::CERTIFICATE_REFUSED, note).await;
         None
     }
 }

@@ -51,13 +51,14 @@ mod settings;
 mod state;
 mod stored;
 
+pub use bell::Bell;
 pub use callers::{Caller, Callers, CallersError, NotProved};
 pub use certificates::Certificates;
 pub use files::Files;
 pub use metrics::Metrics;
 pub use pair::Refusal;
 pub use registration::Registration;
-pub use report::Events;
+pub use report::{Events, Report, Topic};
 pub use server::{Proof, ServerConfigError, server_config};
 pub use serving::Serving;
 pub use settings::{Lifetimes, LifetimesError, Settings};

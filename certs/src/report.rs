@@ -17,33 +17,23 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// An event is not worth more of anybody's time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reasons of our events.
+/// What an event is about: why it is there, and what was being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Topic {
-    /// A new certificate is bad; the old one goes on.
-    CertificateRefused,
-    /// The Secret was damaged; the damaged parts are made anew.
-    SecretDamaged,
-    /// A registration cannot be brought up to date, so authorities cannot rotate.
-    RegistrationNotUpdated,
+pub struct Topic {
+    /// In CamelCase, one of few.
+    pub reason: &'static str,
+    /// Likewise.
+    pub action: &'static str,
 }
 
 impl Topic {
-    fn reason(self) -> &'static str {
-        match self {
-            Self::CertificateRefused => "CertificateRefused",
-            Self::SecretDamaged => "SecretDamaged",
-            Self::RegistrationNotUpdated => "RegistrationNotUpdated",
-        }
-    }
-
-    fn action(self) -> &'static str {
-        match self {
-            Self::CertificateRefused => "Load",
-            Self::SecretDamaged => "Repair",
-            Self::RegistrationNotUpdated => "Publish",
-        }
-    }
+    /// A new certificate is bad; the old one goes on.
+    pub(crate) const CERTIFICATE_REFUSED: Self = Self { reason: "CertificateRefused", action: "Load" };
+    /// The Secret was damaged; the damaged parts are made anew.
+    pub(crate) const SECRET_DAMAGED: Self = Self { reason: "SecretDamaged", action: "Repair" };
+    /// A registration cannot be brought up to date, so authorities cannot rotate.
+    pub(crate) const REGISTRATION_NOT_UPDATED: Self =
+        Self { reason: "RegistrationNotUpdated", action: "Publish" };
 }
 
 /// Where events go: to the API server, about one object.
@@ -57,7 +47,12 @@ impl Events {
     /// Events about an object, for example the Pod we run in. Needs the right to create and patch
     /// `events.events.k8s.io` in its namespace.
     pub fn about(client: Client, about: ObjectReference) -> Self {
-        Self { recorder: Recorder::new(client, Reporter::from("butler-certs")), about }
+        Self::reported_by("butler-certs", client, about)
+    }
+
+    /// The same, said by somebody else.
+    pub fn reported_by(reporter: &str, client: Client, about: ObjectReference) -> Self {
+        Self { recorder: Recorder::new(client, Reporter::from(reporter)), about }
     }
 }
 
@@ -69,17 +64,28 @@ impl fmt::Debug for Events {
 
 /// Publishes what has not been said lately.
 #[derive(Debug)]
-pub(crate) struct Report {
+pub struct Report {
     events: Option<Events>,
     said: Mutex<Said>,
 }
 
 impl Report {
-    pub(crate) fn new(events: Option<Events>) -> Self {
+    /// Says it there, if anywhere.
+    pub fn new(events: Option<Events>) -> Self {
         Self { events, said: Mutex::default() }
     }
 
-    pub(crate) async fn warn(&self, topic: Topic, note: String) {
+    /// Somebody should do something.
+    pub async fn warn(&self, topic: Topic, note: String) {
+        self.say(EventType::Warning, topic, note).await;
+    }
+
+    /// Somebody may want to know.
+    pub async fn tell(&self, topic: Topic, note: String) {
+        self.say(EventType::Normal, topic, note).await;
+    }
+
+    async fn say(&self, type_: EventType, topic: Topic, note: String) {
         let Some(Events { recorder, about }) = &self.events else { return };
         let is_news =
             self.said.lock().unwrap_or_else(PoisonError::into_inner).is_news(topic, &note, Instant::now());
@@ -87,16 +93,16 @@ impl Report {
             return;
         }
         let event = Event {
-            type_: EventType::Warning,
-            reason: topic.reason().to_owned(),
+            type_,
+            reason: topic.reason.to_owned(),
             note: Some(note),
-            action: topic.action().to_owned(),
+            action: topic.action.to_owned(),
             secondary: None,
         };
         match timeout(PATIENCE, recorder.publish(&event, about)).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(reason = topic.reason(), "cannot publish an event: {error}"),
-            Err(_) => tracing::warn!(reason = topic.reason(), "cannot publish an event: no answer"),
+            Ok(Err(error)) => tracing::warn!(reason = topic.reason, "cannot publish an event: {error}"),
+            Err(_) => tracing::warn!(reason = topic.reason, "cannot publish an event: no answer"),
         }
     }
 }
@@ -127,7 +133,7 @@ mod tests {
         let start = Instant::now();
         let mut said = Said::default();
         let mut is_news = |note, seconds| {
-            said.is_news(Topic::CertificateRefused, note, start + Duration::from_secs(seconds))
+            said.is_news(Topic::CERTIFICATE_REFUSED, note, start + Duration::from_secs(seconds))
         };
         assert!(is_news("a", 0));
         assert!(!is_news("a", 599));

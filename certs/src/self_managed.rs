@@ -193,7 +193,7 @@ impl SelfManaged {
                 "{}; the certificate in use goes on, and what is damaged is made anew",
                 all.join("; ")
             );
-            self.report.warn(Topic::SecretDamaged, note).await;
+            self.report.warn(Topic::SECRET_DAMAGED, note).await;
         }
         self.faults = faults;
     }
@@ -245,7 +245,7 @@ impl SelfManaged {
         tracing::warn!(reason = failure.label(), "certificates: {failure}");
         if failure.is_refusal() {
             let note = format!("{failure}; authorities cannot rotate until this works: check our rights");
-            self.report.warn(Topic::RegistrationNotUpdated, note).await;
+            self.report.warn(Topic::REGISTRATION_NOT_UPDATED, note).await;
         }
     }
 

@@ -35,6 +35,7 @@ mod fixtures;
 pub use definition::{Action, Reason};
 pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 pub use known::{Known, Shown};
+pub use load::{LARGEST_FILE, LARGEST_LOAD, hash};
 pub use mutate::{Completed, Mutated, Refusal, complete as complete_by_policies, mutate};
 pub use params::{ParamKind, ParamScope};
 pub use problem::{Problem, Severity, SourceFile};

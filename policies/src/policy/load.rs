@@ -19,9 +19,9 @@ use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
 use super::yaml::{self, Budget};
 
 /// The largest file that is read.
-const LARGEST_FILE: usize = 4 << 20;
+pub const LARGEST_FILE: usize = 4 << 20;
 /// All files together.
-const LARGEST_LOAD: usize = 32 << 20;
+pub const LARGEST_LOAD: usize = 32 << 20;
 
 /// How closely expressions are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,13 +149,21 @@ fn ours_only(used: &ExtraUse, files: &[SourceFile]) -> OursOnly {
     OursOnly { extra: used.extra, place: line_and_column(text, used.place.span.start) }
 }
 
-/// A hash over names and texts, each with its length, so that nothing can move from one to the other unnoticed.
-fn hash(files: &[SourceFile]) -> String {
+/// What tells files from others: a hash over names and texts, each with its length, so that nothing can move from one to
+/// the other unnoticed. Where the directory is that they are in does not count, so that it is the same on a desk and in
+/// a cluster.
+#[must_use]
+pub fn hash(files: &[SourceFile]) -> String {
     let mut sorted: Vec<&SourceFile> = files.iter().collect();
     sorted.sort_by(|one, other| one.path.cmp(&other.path));
+    let above = match (sorted.first(), sorted.last()) {
+        (Some(first), Some(last)) => common_directory(&first.path, &last.path),
+        _ => 0,
+    };
     let mut hasher = Sha256::new();
     for file in sorted {
-        for text in [&file.path, &file.text] {
+        let name = file.path.get(above..).unwrap_or(&file.path);
+        for text in [name, &file.text] {
             hasher.update((text.len() as u64).to_le_bytes());
             hasher.update(text.as_bytes());
         }
@@ -165,6 +173,13 @@ fn hash(files: &[SourceFile]) -> String {
         let _ = write!(hex, "{byte:02x}");
         hex
     })
+}
+
+/// How long the directory is that two paths are in. All paths that are between them by order are in it, too.
+fn common_directory(one: &str, other: &str) -> usize {
+    let same = one.bytes().zip(other.bytes()).take_while(|(one, other)| one == other);
+    let slash = same.enumerate().filter(|(_, (byte, _))| *byte == b'/').last();
+    slash.map_or(0, |(at, _)| at + 1)
 }
 
 /// The bindings by the policy that they are of.

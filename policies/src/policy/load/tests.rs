@@ -359,6 +359,17 @@ fn the_hash_tells_sets_apart() {
 }
 
 #[test]
+fn the_hash_does_not_depend_on_where_the_directory_is() {
+    let of = |paths: &[&str]| {
+        let file = |path: &&str| SourceFile { path: (*path).to_owned(), text: String::new() };
+        super::hash(&paths.iter().map(file).collect::<Vec<_>>())
+    };
+    assert_eq!(of(&["/etc/policies/a.yaml", "/etc/policies/b/c.yaml"]), of(&["b/c.yaml", "a.yaml"]));
+    assert_eq!(of(&["here/a.yaml"]), of(&["a.yaml"]));
+    assert_ne!(of(&["a.yaml", "b/c.yaml"]), of(&["a.yaml", "c.yaml"]));
+}
+
+#[test]
 fn hostile_files_are_refused_cleanly() {
     let many = (0..500).map(|number| format!("    bad{number}: 1\n")).collect::<String>();
     let many = problems(&tweaked(FILE, "  validations:", &format!("{many}  validations:")));
