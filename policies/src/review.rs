@@ -106,8 +106,6 @@ impl Kind {
         Self::AddonDefinition,
         Self::ClusterCreationPolicy,
     ];
-    /// Those whose objects are completed before they are judged.
-    pub const MUTATED: [Self; 3] = [Self::TenantCluster, Self::TenantAddon, Self::Team];
 
     /// The kind as in `kind:`.
     pub fn as_str(self) -> &'static str {

@@ -13,16 +13,14 @@ pub struct Endpoint {
     pub path: &'static str,
     /// The name of its webhook, also in metrics and logs.
     pub webhook: &'static str,
-    /// Whether deletions are sent too, because something may depend on the object.
-    pub judges_deletion: bool,
 }
 
 /// A stage of admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Stage {
-    /// What was left out is filled in.
+    /// What was left out is filled in, by policies and by defaults.
     Mutating,
-    /// The whole is judged.
+    /// The whole is judged, and that it goes away too.
     Validating,
 }
 
@@ -33,19 +31,17 @@ macro_rules! mutating {
             kind: Kind::$kind,
             path: concat!("/mutate-butler-butlerlabs-dev-v1alpha1-", $name),
             webhook: concat!("m", $name, ".kb.io"),
-            judges_deletion: false,
         }
     };
 }
 
 macro_rules! validating {
-    ($kind:ident, $name:literal, judges_deletion: $judges_deletion:literal) => {
+    ($kind:ident, $name:literal) => {
         Endpoint {
             stage: Stage::Validating,
             kind: Kind::$kind,
             path: concat!("/validate-butler-butlerlabs-dev-v1alpha1-", $name),
             webhook: concat!("v", $name, ".kb.io"),
-            judges_deletion: $judges_deletion,
         }
     };
 }
@@ -55,14 +51,19 @@ pub const ENDPOINTS: &[Endpoint] = &[
     mutating!(TenantCluster, "tenantcluster"),
     mutating!(TenantAddon, "tenantaddon"),
     mutating!(Team, "team"),
-    validating!(TenantCluster, "tenantcluster", judges_deletion: false),
-    validating!(TenantAddon, "tenantaddon", judges_deletion: true),
-    validating!(Team, "team", judges_deletion: true),
-    validating!(ButlerConfig, "butlerconfig", judges_deletion: false),
-    validating!(ProviderConfig, "providerconfig", judges_deletion: true),
-    validating!(NetworkPool, "networkpool", judges_deletion: true),
-    validating!(AddonDefinition, "addondefinition", judges_deletion: true),
-    validating!(ClusterCreationPolicy, "clustercreationpolicy", judges_deletion: false),
+    mutating!(ButlerConfig, "butlerconfig"),
+    mutating!(ProviderConfig, "providerconfig"),
+    mutating!(NetworkPool, "networkpool"),
+    mutating!(AddonDefinition, "addondefinition"),
+    mutating!(ClusterCreationPolicy, "clustercreationpolicy"),
+    validating!(TenantCluster, "tenantcluster"),
+    validating!(TenantAddon, "tenantaddon"),
+    validating!(Team, "team"),
+    validating!(ButlerConfig, "butlerconfig"),
+    validating!(ProviderConfig, "providerconfig"),
+    validating!(NetworkPool, "networkpool"),
+    validating!(AddonDefinition, "addondefinition"),
+    validating!(ClusterCreationPolicy, "clustercreationpolicy"),
 ];
 
 impl Endpoint {
@@ -82,7 +83,7 @@ mod tests {
             assert_eq!(Endpoint::at(endpoint.path), Some(*endpoint));
             assert_eq!(Endpoint::at(&format!("{}/", endpoint.path)), None);
         }
-        assert_eq!(Endpoint::at("/mutate-butler-butlerlabs-dev-v1alpha1-networkpool"), None);
+        assert_eq!(Endpoint::at("/mutate-butler-butlerlabs-dev-v1alpha1-user"), None);
     }
 
     #[test]
@@ -95,11 +96,10 @@ mod tests {
     }
 
     #[test]
-    fn deletions_are_sent_for_exactly_the_protected_kinds() {
-        for endpoint in ENDPOINTS.iter().filter(|endpoint| endpoint.stage == Stage::Validating) {
-            let is_protected =
-                butler_policies::rules::PROTECTIONS.iter().any(|protection| protection.kind == endpoint.kind);
-            assert_eq!(endpoint.judges_deletion, is_protected, "{}", endpoint.webhook);
+    fn policies_of_both_kinds_can_be_about_every_kind() {
+        for stage in [Stage::Mutating, Stage::Validating] {
+            let endpoints = ENDPOINTS.iter().filter(|endpoint| endpoint.stage == stage);
+            assert_eq!(endpoints.map(|endpoint| endpoint.kind).collect::<Vec<_>>(), Kind::ALL);
         }
     }
 }

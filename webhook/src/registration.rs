@@ -160,7 +160,9 @@ fn metadata() -> ObjectMeta {
 fn rules(endpoint: Endpoint) -> Vec<RuleWithOperations> {
     let resource = plural(endpoint.kind);
     let mut operations = vec!["CREATE", "UPDATE"];
-    if endpoint.judges_deletion {
+    // Something may depend on the object, or a policy may protect it. Like everything else, deletions wait while nobody
+    // answers here: what is protected is not to be lost because the gate restarts.
+    if endpoint.stage == Stage::Validating {
         operations.push("DELETE");
     }
     let mut rules = vec![rule(&resource, &operations)];
@@ -208,6 +210,8 @@ fn plural(kind: Kind) -> Cow<'static, str> {
 
 #[cfg(test)]
 mod tests {
+    use butler_policies::policy::{PolicySet, SourceFile};
+
     use super::*;
 
     fn service() -> Target {
@@ -239,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn scaling_is_judged_and_deletions_only_where_something_may_depend_on_the_object() {
+    fn scaling_and_deletions_are_judged_and_not_mutated() {
         let resources = |stage, kind| {
             let endpoint = at(stage).find(|it| it.kind == kind).unwrap();
             let flat =
@@ -249,7 +253,7 @@ mod tests {
         let rule = |resource: &str, operations: &str| (resource.to_owned(), operations.to_owned());
         assert_eq!(
             resources(Stage::Validating, Kind::TenantCluster),
-            [rule("tenantclusters", "CREATE UPDATE"), rule("tenantclusters/scale", "UPDATE")]
+            [rule("tenantclusters", "CREATE UPDATE DELETE"), rule("tenantclusters/scale", "UPDATE")]
         );
         assert_eq!(
             resources(Stage::Mutating, Kind::TenantCluster),
@@ -259,5 +263,53 @@ mod tests {
             resources(Stage::Validating, Kind::ProviderConfig),
             [rule("providerconfigs", "CREATE UPDATE DELETE")]
         );
+    }
+
+    /// Loading warns of policies that are about nothing that is sent here, so it has to know what is.
+    #[test]
+    fn loading_knows_what_is_sent() {
+        for (stage, kind) in [(Stage::Mutating, "Mutating"), (Stage::Validating, "Validating")] {
+            let sent: Vec<_> = at(stage).flat_map(rules).collect();
+            let is_sent = |resource: &str, operation: &str| {
+                let has =
+                    |words: &Option<Vec<String>>, word| words.as_ref().unwrap().iter().any(|it| it == word);
+                sent.iter().any(|rule| has(&rule.resources, resource) && has(&rule.operations, operation))
+            };
+            let resources = Kind::ALL.iter().flat_map(|kind| {
+                let resource = plural(*kind);
+                ["", "/scale", "/status"].map(|part| format!("{resource}{part}"))
+            });
+            for resource in resources.chain(["users".to_owned(), "ipallocations".to_owned()]) {
+                for operation in ["CREATE", "UPDATE", "DELETE", "CONNECT"] {
+                    assert_eq!(
+                        !is_reported(kind, &resource, operation),
+                        is_sent(&resource, operation),
+                        "{kind} {operation} {resource}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Whether loading a policy about that says that it is about nothing.
+    fn is_reported(kind: &str, resource: &str, operation: &str) -> bool {
+        let body = match kind {
+            "Mutating" => {
+                "reinvocationPolicy: Never\n  mutations:\n  - patchType: JSONPatch\n    jsonPatch: {expression: '[]'}"
+            }
+            _ => "validations: [{expression: 'true'}]",
+        };
+        let text = format!(
+            "apiVersion: admissionregistration.k8s.io/v1\nkind: {kind}AdmissionPolicy\nmetadata: {{name: one}}\nspec:\n  \
+             matchConstraints:\n    resourceRules:\n    - apiGroups: [butler.butlerlabs.dev]\n      apiVersions: [v1alpha1]\n      \
+             operations: [{operation}]\n      resources: [{resource}]\n  {body}\n"
+        );
+        let file = SourceFile { path: "one.yaml".to_owned(), text };
+        let problems = match PolicySet::load(&[file]) {
+            Ok(loaded) => loaded.problems,
+            // A policy that changes what is deleted is refused, as in Kubernetes.
+            Err(problems) => problems,
+        };
+        problems.iter().any(|problem| problem.code == "unmatched-kind")
     }
 }

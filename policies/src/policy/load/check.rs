@@ -97,36 +97,31 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
 
 /// Warns of a policy that is about nothing that is sent to the gate.
 fn reaches_the_gate(policy: &RawPolicy, problems: &mut Problems) {
-    let sent: &[Reviewed] = match policy.kind {
-        Kind::Validating => &Reviewed::ALL,
-        Kind::Mutating => &Reviewed::MUTATED,
-    };
     let reaches = policy.matching.rules.iter().any(|rule| {
-        let operations = match policy.kind {
-            Kind::Validating => [Operation::Create, Operation::Update, Operation::Delete].as_slice(),
-            Kind::Mutating => &[Operation::Create, Operation::Update],
-        };
-        let all = |resource: &str, subresource: &str| {
-            sent.iter().any(|kind| {
-                let is_sent = match subresource {
-                    "" | "*" => true,
-                    "scale" => policy.kind == Kind::Validating && *kind == Reviewed::TenantCluster,
-                    _ => false,
-                };
-                is_sent && (resource == "*" || resource == kind.resource())
-            })
+        let has = |operation| rule.operations.has(operation);
+        let is_whole_sent = has(Operation::Create)
+            || has(Operation::Update)
+            || (has(Operation::Delete) && policy.kind == Kind::Validating);
+        // `kubectl scale` changes a part of a cluster, and is judged.
+        let is_scale_sent = has(Operation::Update) && policy.kind == Kind::Validating;
+        let is_sent = |(resource, part): &(String, String)| match (resource.as_str(), part.as_str()) {
+            ("*", "" | "*") => is_whole_sent,
+            (resource, "") => is_whole_sent && Reviewed::ALL.iter().any(|kind| kind.resource() == resource),
+            (resource, "scale" | "*") => {
+                is_scale_sent && (resource == "*" || resource == Reviewed::TenantCluster.resource())
+            }
+            _ => false,
         };
         one_or_all(&rule.groups, butler_api::GROUP)
             && one_or_all(&rule.versions, butler_api::VERSION)
-            && operations.iter().any(|operation| rule.operations.has(*operation))
-            && rule.resources.iter().any(|(resource, subresource)| all(resource, subresource))
+            && rule.resources.iter().any(is_sent)
     });
     if !reaches && !policy.matching.rules.is_empty() {
         let message = format!(
             "spec.matchConstraints: {} is about nothing that is sent to Butler, so it does nothing here",
             named(policy.kind, &policy.name.text)
         );
-        let resources: Vec<&str> = sent.iter().map(|kind| kind.resource()).collect();
+        let resources: Vec<&str> = Reviewed::ALL.iter().map(|kind| kind.resource()).collect();
         let help =
             format!("sent are {} of `{}/{}`", resources.join(", "), butler_api::GROUP, butler_api::VERSION);
         problems.warn(&policy.rules, "unmatched-kind", message, help);
