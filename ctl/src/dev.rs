@@ -58,6 +58,9 @@ struct Start {
     /// Keep the state in this directory between runs; without it, nothing is kept.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// Judge by the policies in this directory; without it, by those in `policies` of the data directory.
+    #[arg(long, value_name = "DIR")]
+    policies: Option<PathBuf>,
     /// The API server's port on 127.0.0.1; without it, a free one.
     #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
@@ -67,6 +70,25 @@ struct Start {
     /// Write the kubeconfig's path to this file once everything is ready: how a detached start hears of it.
     #[arg(long, value_name = "FILE", hide = true, conflicts_with = "detach")]
     announce: Option<PathBuf>,
+}
+
+impl Start {
+    /// The directory of policies. One that is asked for has to be there; the one in the data directory is made.
+    fn policies(&self) -> Result<Option<PathBuf>, Failure> {
+        match (&self.policies, &self.data_dir) {
+            (Some(directory), _) if directory.is_dir() => Ok(Some(directory.canonicalize()?)),
+            (Some(directory), _) => Err(Failure::new(format_args!(
+                "there is no directory `{}`; make it, or leave out --policies",
+                directory.display()
+            ))),
+            (None, Some(data)) => {
+                let directory = data.join("policies");
+                fs::create_dir_all(&directory)?;
+                Ok(Some(directory.canonicalize()?))
+            }
+            (None, None) => Ok(None),
+        }
+    }
 }
 
 /// Runs `butlerctl dev` and its subcommands.
@@ -127,7 +149,7 @@ async fn serve(start: &Start, programs: &Path) -> Result<(), Failure> {
     let control_plane = ControlPlane::start(options).await?;
     eprintln!("installing Butler's kinds");
     platform::install_kinds(&control_plane).await?;
-    let gate = gate::prepare(&control_plane).await?;
+    let gate = gate::prepare(&control_plane, start.policies()?).await?;
     tokio::select! {
         // It is not asked to stop, so that it has ended means that it has failed.
         ended = butler_webhook::run(gate.clone(), future::pending()) => Ok(ended?),

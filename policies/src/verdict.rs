@@ -4,7 +4,7 @@ mod response;
 
 use butler_api::excerpt::excerpt;
 
-pub use self::response::{answer_error, answer_patch, answer_verdict};
+pub use self::response::{answer_completed, answer_error, answer_patch, answer_unavailable, answer_verdict};
 use crate::facts::FactKey;
 use crate::finding::{Fault, Finding, Found};
 use crate::policy::{Denial, Judged};
@@ -117,15 +117,7 @@ impl Verdict {
     pub fn message(&self) -> String {
         let rules = self.shown_denials().map(|finding| format!("{}: {}", finding.path, finding.message));
         let lines: Vec<String> = rules.chain(self.shown_policy_denials().map(Denial::message)).collect();
-        let hidden = self.hidden_denials();
-        match lines.as_slice() {
-            [one] => one.clone(),
-            several => {
-                let all = format!("{} problems", several.len() + hidden);
-                let text = several.iter().fold(all, |text, line| text + "\n- " + line);
-                if hidden > 0 { format!("{text}\nand {hidden} more problems") } else { text }
-            }
-        }
+        listed(&lines, self.hidden_denials())
     }
 
     /// The rules and reasons of all findings, and the policies that have anything to say, for the audit log.
@@ -138,5 +130,17 @@ impl Verdict {
         words.dedup();
         words.truncate(MOST_SHOWN);
         (!words.is_empty()).then(|| words.join(","))
+    }
+}
+
+/// Problems as one text: one line each when there are several, and how many there are besides.
+fn listed(lines: &[String], hidden: usize) -> String {
+    match lines {
+        [one] => one.clone(),
+        several => {
+            let all = format!("{} problems", several.len() + hidden);
+            let text = several.iter().fold(all, |text, line| text + "\n- " + line);
+            if hidden > 0 { format!("{text}\nand {hidden} more problems") } else { text }
+        }
     }
 }

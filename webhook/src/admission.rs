@@ -2,8 +2,10 @@
 //!
 //! A review is judged on one snapshot of the facts. A yes is given at once. A no may rest on a snapshot that lags behind,
 //! as when a Team and its cluster come from one file, so what it rests on is looked up first and the review judged again.
+//! Policies are judged by after the rules, all on the set that was in force when the review came.
 //! The few answers that rest on there being no more of a kind, such as a deletion of what may be in use, are verified too.
 
+mod complete;
 mod confirm;
 mod metrics;
 mod unfinished;
@@ -14,14 +16,19 @@ use std::time::Instant;
 
 use butler_api::excerpt::excerpt;
 use butler_policies::defaults::Completion;
+use butler_policies::policy::{Kind, Shown};
 use butler_policies::review::ReviewError;
-use butler_policies::verdict::{answer_error, answer_patch, answer_verdict};
-use butler_policies::{Review, Verdict, complete, judge};
+use butler_policies::verdict::{answer_error, answer_patch, answer_unavailable, answer_verdict};
+use butler_policies::{Facts, Review, Verdict, judge_by_policies};
 
 pub use self::metrics::Metrics;
 use self::unfinished::Unfinished;
 use crate::endpoint::{Endpoint, Stage};
 use crate::facts::{Look, Snapshots};
+use crate::policy_files::{InForce, Policies};
+
+/// What everybody is told until the policies are loaded.
+const NOT_LOADED: &str = "the policies of the platform cannot be loaded, so nothing can be judged; ask who runs the platform to look at its log";
 
 /// What goes back over the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,6 +43,8 @@ pub enum Reply {
 #[derive(Debug)]
 pub struct Admission<L> {
     facts: Arc<Snapshots>,
+    policies: Arc<Policies>,
+    shown: Shown,
     look: L,
     metrics: Metrics,
 }
@@ -64,7 +73,14 @@ impl Outcome {
 impl<L: Look> Admission<L> {
     /// Judges on these facts, and looks up live what a denial rests on.
     pub fn new(facts: Arc<Snapshots>, look: L, metrics: Metrics) -> Self {
-        Self { facts, look, metrics }
+        Self { facts, policies: Arc::default(), shown: Shown::default(), look, metrics }
+    }
+
+    /// Judges by these policies, too.
+    #[must_use]
+    pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
+        self.policies = policies;
+        self
     }
 
     /// Answers one review.
@@ -75,14 +91,22 @@ impl<L: Look> Admission<L> {
             Err(error) => return self.answer_unreadable(endpoint, &error, started),
         };
         let unfinished = Unfinished { endpoint, review: &review, started, metrics: &self.metrics };
-        let (answer, outcome, findings) = match endpoint.stage {
-            Stage::Mutating => {
-                let completion = self.complete(&review).await;
-                (answer_patch(&review.uid, &completion.patch), Outcome::Allowed, None)
+        let policies = self.policies.current();
+        let (answer, outcome, findings) = match (endpoint.stage, policies) {
+            (_, None) => {
+                let answer = answer_unavailable(&review.uid, NOT_LOADED);
+                (answer, Outcome::Denied, Some("policies/NotLoaded".to_owned()))
             }
-            Stage::Validating => {
-                let verdict = self.judge(&review).await;
+            (Stage::Mutating, Some(policies)) => {
+                let completed = self.complete(&review, &policies).await;
+                policies.count(Kind::Mutating, completed.evaluations());
+                let outcome = if completed.allows() { Outcome::Allowed } else { Outcome::Denied };
+                (completed.answer(&review.uid), outcome, completed.audit())
+            }
+            (Stage::Validating, Some(policies)) => {
+                let verdict = self.judge(&review, &policies).await;
                 self.metrics.found(&verdict.findings);
+                policies.count(Kind::Validating, &verdict.policies.evaluations);
                 let outcome = if verdict.allows() { Outcome::Allowed } else { Outcome::Denied };
                 (answer_verdict(&review.uid, &verdict), outcome, verdict.audit())
             }
@@ -106,17 +130,13 @@ impl<L: Look> Admission<L> {
         Reply::Answer(answer)
     }
 
-    async fn complete(&self, review: &Review<'_>) -> Completion {
-        let mut facts = self.facts.current();
-        let first = complete(review, &facts);
-        self.confirm(review, &mut facts, first, |completion| completion.missing.clone(), complete).await
-    }
-
-    async fn judge(&self, review: &Review<'_>) -> Verdict {
+    async fn judge(&self, review: &Review<'_>, policies: &InForce) -> Verdict {
+        let judge =
+            |review: &Review<'_>, facts: &Facts| judge_by_policies(review, facts, &policies.set, &self.shown);
         let mut facts = self.facts.current();
         let first = judge(review, &facts);
         let verdict = self.confirm(review, &mut facts, first, Verdict::rests_on, judge).await;
-        self.verify(review, facts, verdict).await
+        self.verify(review, facts, verdict, judge).await
     }
 
     fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {

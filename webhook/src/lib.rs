@@ -9,6 +9,7 @@ pub mod endpoint;
 pub mod facts;
 pub mod log;
 mod options;
+pub mod policy_files;
 pub mod registration;
 mod run;
 pub mod server;

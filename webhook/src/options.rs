@@ -39,6 +39,10 @@ pub struct Options {
     /// Let only certificates with this name call. May be repeated; without it any name will do.
     #[arg(long, value_name = "NAME", requires = "client_ca")]
     pub client_name: Vec<String>,
+    /// Judge by the policies in this directory too, reloaded when they change: ValidatingAdmissionPolicies,
+    /// MutatingAdmissionPolicies, their bindings and params, in *.yaml, *.yml and *.json, also in directories below.
+    #[arg(long, value_name = "DIR")]
+    pub policy_dir: Option<PathBuf>,
     /// Reviews that are worked on at the same time; the next one is told to come back.
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_in_flight: u16,

@@ -24,6 +24,7 @@ use crate::admission::{self, Admission, Reply};
 use crate::endpoint::Endpoint;
 use crate::facts::{self, ApiServer, Look, Pace, Snapshots};
 use crate::options::Options;
+use crate::policy_files::{self, Policies, PolicyFiles};
 use crate::registration;
 use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readiness};
 
@@ -81,7 +82,9 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
 
     let admission_metrics = admission::Metrics::default();
     admission_metrics.register(&mut registry);
-    let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics);
+    let policies = policies(&client, &options, &mut registry, &mut background);
+    let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics)
+        .with_policies(policies.clone());
 
     let readiness = {
         let serving = serving.clone();
@@ -95,7 +98,9 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
                 Err(format!("not listed yet: {}", kinds.join(", ")))
             }
         };
-        Arc::new(Readiness::default().check("certificate", certificate).check("facts", facts))
+        let policies = move || policies.ready();
+        let readiness = Readiness::default().check("certificate", certificate).check("facts", facts);
+        Arc::new(readiness.check("policies", policies))
     };
     let limits = Limits { in_flight: options.max_in_flight.into(), ..Limits::default() };
     let server_metrics = server::Metrics::default();
@@ -182,17 +187,38 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
     }
 }
 
+/// The policies in force, kept up to date in the background; none where no directory is given.
+fn policies(
+    client: &Client,
+    options: &Options,
+    registry: &mut Registry,
+    background: &mut JoinSet<()>,
+) -> Arc<Policies> {
+    let Some(directory) = &options.policy_dir else { return Arc::default() };
+    let policies = Arc::new(Policies::awaited());
+    let metrics = policy_files::Metrics::default();
+    metrics.register(&policies, registry);
+    let events = Events::reported_by("butler-webhook", client.clone(), service(options));
+    let files = PolicyFiles::new(directory, policies.clone(), metrics).events(events);
+    background.spawn(async { match files.run().await {} });
+    policies
+}
+
+/// What events are about.
+fn service(options: &Options) -> ObjectReference {
+    ObjectReference {
+        api_version: Some("v1".to_owned()),
+        kind: Some("Service".to_owned()),
+        name: Some(options.service.clone()),
+        namespace: Some(options.namespace.clone()),
+        ..ObjectReference::default()
+    }
+}
+
 fn certificates(client: &Client, options: &Options) -> Certificates {
     match &options.certificate_dir {
         Some(directory) => {
-            let about = ObjectReference {
-                api_version: Some("v1".to_owned()),
-                kind: Some("Service".to_owned()),
-                name: Some(options.service.clone()),
-                namespace: Some(options.namespace.clone()),
-                ..ObjectReference::default()
-            };
-            let events = Events::about(client.clone(), about);
+            let events = Events::about(client.clone(), service(options));
             Certificates::from_files(Files::in_directory(directory).events(events))
         }
         None => {

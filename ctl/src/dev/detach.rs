@@ -52,6 +52,9 @@ impl Background {
         if let Some(directory) = &start.data_dir {
             command.arg("--data-dir").arg(directory);
         }
+        if let Some(directory) = &start.policies {
+            command.arg("--policies").arg(directory);
+        }
         if let Some(port) = start.port {
             command.arg("--port").arg(port.to_string());
         }

@@ -5,6 +5,7 @@ use std::{
     fs::File,
     io,
     net::{Ipv4Addr, SocketAddr},
+    path::PathBuf,
     sync::Mutex,
     time::{Duration, Instant},
 };
@@ -34,7 +35,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const GLANCE: Duration = Duration::from_millis(50);
 
 /// What has to be on the API server before the webhook runs, and how it is to run.
-pub(super) async fn prepare(control_plane: &ControlPlane) -> Result<Options, Failure> {
+pub(super) async fn prepare(
+    control_plane: &ControlPlane,
+    policies: Option<PathBuf>,
+) -> Result<Options, Failure> {
     control_plane.apply(NAMESPACE).await?;
     control_plane.apply(RIGHTS).await?;
     log_to(control_plane)?;
@@ -50,6 +54,7 @@ pub(super) async fn prepare(control_plane: &ControlPlane) -> Result<Options, Fai
         registration_url: vec![url(listen)],
         client_ca: Some(control_plane.pki().file("ca.crt")),
         client_name: vec![CALLER.to_owned()],
+        policy_dir: policies,
         max_in_flight: 256,
         // Whoever stops stops the API server too, so nobody calls any more.
         drain_delay: 0,

@@ -121,6 +121,18 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Skipped,
+        Self::Allowed,
+        Self::Changed,
+        Self::Audited,
+        Self::Warned,
+        Self::Ignored,
+        Self::Denied,
+        Self::Error,
+    ];
+
     /// As a metric's label.
     #[must_use]
     pub fn as_str(self) -> &'static str {

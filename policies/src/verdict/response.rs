@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Verdict;
 use crate::defaults::patch::{Patch, quote};
-use crate::policy::VALIDATION_FAILURE;
+use crate::policy::{Completed, Refusal, VALIDATION_FAILURE};
 use crate::review::ReviewError;
 
 #[derive(Serialize)]
@@ -109,7 +109,38 @@ fn policy_annotations(verdict: &Verdict) -> impl Iterator<Item = (&'static str, 
 /// Written by hand around the patch, most of the answer, which goes straight from its bytes to its place.
 pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
     let operations = if patch.is_empty() { Vec::new() } else { patch.to_bytes() };
-    let filled = patch.paths();
+    with_patch(uid, &operations, &patch.paths())
+}
+
+/// The answer of the mutating stage when policies have a part in it: what they and the defaults make of the object, or
+/// why they cannot.
+pub fn answer_completed(uid: &str, completed: &Completed) -> Vec<u8> {
+    let Some(first) = completed.refusals.first() else {
+        return with_patch(uid, &completed.patch, &completed.filled);
+    };
+    let messages: Vec<String> =
+        completed.refusals.iter().take(super::MOST_SHOWN).map(Refusal::message).collect();
+    let hidden = completed.refusals.len() - messages.len();
+    let message = super::listed(&messages, hidden);
+    refused(
+        uid,
+        Status {
+            status: "Failure",
+            message,
+            reason: first.reason().as_str(),
+            code: first.code(),
+            details: None,
+        },
+    )
+}
+
+/// The answer while nobody can say what the policies are.
+pub fn answer_unavailable(uid: &str, message: &str) -> Vec<u8> {
+    let (message, reason) = (message.to_owned(), "ServiceUnavailable");
+    refused(uid, Status { status: "Failure", message, reason, code: 503, details: None })
+}
+
+fn with_patch(uid: &str, operations: &[u8], filled: &str) -> Vec<u8> {
     let mut answer = Vec::with_capacity(256 + uid.len() + filled.len() + operations.len() * 4 / 3);
     answer.extend_from_slice(
         br#"{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":"#,
@@ -118,12 +149,12 @@ pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
     answer.extend_from_slice(br#","allowed":true"#);
     if !operations.is_empty() {
         answer.extend_from_slice(br#","patchType":"JSONPatch","patch":""#);
-        base64(&operations, &mut answer);
+        base64(operations, &mut answer);
         answer.push(b'"');
     }
     if !filled.is_empty() {
         answer.extend_from_slice(br#","auditAnnotations":{"filled-in":"#);
-        quote(&filled, &mut answer);
+        quote(filled, &mut answer);
         answer.push(b'}');
     }
     answer.extend_from_slice(b"}}");
@@ -133,7 +164,10 @@ pub fn answer_patch(uid: &str, patch: &Patch) -> Vec<u8> {
 /// The answer to what could not be judged, if it has a uid to answer to.
 pub fn answer_error(uid: &str, error: &ReviewError) -> Vec<u8> {
     let (code, reason) = if error.is_about_the_object { (422, "Invalid") } else { (400, "BadRequest") };
-    let status = Status { status: "Failure", message: error.message.clone(), reason, code, details: None };
+    refused(uid, Status { status: "Failure", message: error.message.clone(), reason, code, details: None })
+}
+
+fn refused(uid: &str, status: Status<'_>) -> Vec<u8> {
     write(Response {
         uid,
         allowed: false,

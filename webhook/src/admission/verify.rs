@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use butler_policies::presumption::{presumptions, unverified};
-use butler_policies::{Facts, Review, Verdict, judge};
+use butler_policies::{Facts, Review, Verdict};
 use tokio::time::timeout;
 
 use super::Admission;
@@ -20,6 +20,7 @@ impl<L: Look> Admission<L> {
         review: &Review<'_>,
         mut facts: Arc<Facts>,
         verdict: Verdict,
+        judge: impl Fn(&Review<'_>, &Facts) -> Verdict,
     ) -> Verdict {
         let presumptions = presumptions(review, &verdict, &facts);
         if presumptions.is_empty() {

@@ -34,7 +34,8 @@ pub struct Completed {
     pub rests_on: Vec<FactKey>,
 }
 
-/// The mutating stage by policies and defaults; nothing if no policy can be about the review.
+/// The mutating stage by policies and defaults; nothing if no policy can be about the review. What is on its way out is
+/// not changed any more, whatever policies say: whoever takes its last finalizer off must not be stopped by one that fails.
 pub fn complete(
     set: &PolicySet,
     review: &Review<'_>,
@@ -43,6 +44,9 @@ pub fn complete(
 ) -> Option<Completed> {
     let request = Request::of_review(review);
     set.mutating_index.candidates(&request).next()?;
+    if request.is_of_leaving_object() {
+        return None;
+    }
     let mut completed = Completed::default();
     let mutated = mutate_with(set, &request, surroundings, |object| {
         let (completion, object) = default(review, facts, object)?;
