@@ -20,6 +20,8 @@
 mod caller;
 #[path = "review/objects.rs"]
 mod objects;
+#[path = "review/policies.rs"]
+mod policies;
 #[path = "review/server.rs"]
 mod server;
 
@@ -31,6 +33,8 @@ const REVIEWS: usize = 4_000;
 const ROUNDS: usize = 15;
 /// What the measurement promises to show; the program fails beyond it.
 const MOST: f64 = 2.5;
+/// The same with ten policies.
+const MOST_BY_POLICIES: f64 = 4.0;
 const FLAT: f64 = 0.10;
 
 fn main() {
@@ -73,8 +77,25 @@ fn main() {
     let validate = ratio(Question::Validate, Question::Constant);
     let mutate = ratio(Question::Mutate, Question::Constant);
     let many = ratio(Question::ManyClusters, Question::Constant);
-    println!("ratio constant=1.00 validate={validate:.2} mutate={mutate:.2} clusters10000={many:.2}");
-    let promised = validate <= MOST && mutate <= MOST && many <= MOST && (flat - 1.0).abs() <= FLAT;
+    let policies10 = ratio(Question::TenPolicies, Question::Constant);
+    let policies1000 = ratio(Question::ManyPolicies, Question::Constant);
+    let flat_by_policies = ratio(Question::ManyPolicies, Question::TenPolicies);
+    println!(
+        "{} policies to {}, of which as many match: {flat_by_policies:.3}",
+        policies::MANY,
+        policies::MATCHING
+    );
+    println!(
+        "ratio constant=1.00 validate={validate:.2} mutate={mutate:.2} clusters10000={many:.2} \
+         policies10={policies10:.2} policies1000={policies1000:.2}"
+    );
+    let is_flat = |ratio: f64| (ratio - 1.0).abs() <= FLAT;
+    let promised = validate <= MOST
+        && mutate <= MOST
+        && many <= MOST
+        && policies10 <= MOST_BY_POLICIES
+        && is_flat(flat)
+        && is_flat(flat_by_policies);
     drop(server);
     if !promised {
         std::process::exit(1);

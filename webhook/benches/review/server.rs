@@ -17,10 +17,11 @@ use butler_webhook::admission::{self, Admission, Reply};
 use butler_webhook::endpoint::{Endpoint, Stage};
 use butler_webhook::facts::{Look, Snapshots};
 use butler_webhook::log::JsonLines;
+use butler_webhook::policy_files::Policies;
 use butler_webhook::server::{self, AdmissionPort, Drain, Gate, Limits, Readiness};
 use bytes::Bytes;
 
-use crate::objects;
+use crate::{objects, policies};
 
 pub(crate) const ARGUMENT: &str = "--serve-reviews";
 const DIRECTORY: &str = "BUTLER_BENCH_DIRECTORY";
@@ -36,16 +37,20 @@ pub(crate) enum Question {
     Validate,
     Mutate,
     ManyClusters,
+    TenPolicies,
+    ManyPolicies,
     ConstantUpdate,
     Update,
 }
 
 impl Question {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Constant,
         Self::Validate,
         Self::Mutate,
         Self::ManyClusters,
+        Self::TenPolicies,
+        Self::ManyPolicies,
         Self::ConstantUpdate,
         Self::Update,
     ];
@@ -55,6 +60,8 @@ impl Question {
         match self {
             Self::Constant | Self::ConstantUpdate => "/validate-butler-butlerlabs-dev-v1alpha1-networkpool",
             Self::ManyClusters => "/validate-butler-butlerlabs-dev-v1alpha1-tenantaddon",
+            Self::TenPolicies => "/validate-butler-butlerlabs-dev-v1alpha1-providerconfig",
+            Self::ManyPolicies => "/validate-butler-butlerlabs-dev-v1alpha1-addondefinition",
             Self::Validate | Self::Update => "/validate-butler-butlerlabs-dev-v1alpha1-tenantcluster",
             Self::Mutate => "/mutate-butler-butlerlabs-dev-v1alpha1-tenantcluster",
         }
@@ -62,7 +69,9 @@ impl Question {
 
     pub(crate) fn body(self) -> Vec<u8> {
         match self {
-            Self::Constant | Self::Validate | Self::ManyClusters => objects::creation(),
+            Self::Constant | Self::Validate | Self::ManyClusters | Self::TenPolicies | Self::ManyPolicies => {
+                objects::creation()
+            }
             Self::Mutate => objects::brief_creation(),
             Self::ConstantUpdate | Self::Update => objects::update(),
         }
@@ -72,9 +81,13 @@ impl Question {
 struct Switch {
     constant: Endpoint,
     many: Endpoint,
+    ten_policies: Endpoint,
+    many_policies: Endpoint,
     clusters: Endpoint,
     few_clusters: Admission<Nobody>,
     many_clusters: Admission<Nobody>,
+    by_ten_policies: Admission<Nobody>,
+    by_many_policies: Admission<Nobody>,
 }
 
 impl Gate for Switch {
@@ -83,6 +96,10 @@ impl Gate for Switch {
             Reply::Answer(CONSTANT.to_vec())
         } else if endpoint == self.many {
             self.many_clusters.review(self.clusters, &body).await
+        } else if endpoint == self.ten_policies {
+            self.by_ten_policies.review(self.clusters, &body).await
+        } else if endpoint == self.many_policies {
+            self.by_many_policies.review(self.clusters, &body).await
         } else {
             self.few_clusters.review(endpoint, &body).await
         }
@@ -123,13 +140,18 @@ pub(crate) fn serve() {
             let facts = Arc::new(Snapshots::new(objects::platform(clusters)));
             Admission::new(facts, Nobody, admission::Metrics::default())
         };
+        let by_policies = |count| admission(FEW).with_policies(Arc::new(Policies::of(policies::set(count))));
         let at = |question: Question| Endpoint::at(question.path()).unwrap();
         let gate = Switch {
             constant: at(Question::Constant),
             many: at(Question::ManyClusters),
+            ten_policies: at(Question::TenPolicies),
+            many_policies: at(Question::ManyPolicies),
             clusters: at(Question::Validate),
             few_clusters: admission(FEW),
             many_clusters: admission(MANY),
+            by_ten_policies: by_policies(policies::MATCHING),
+            by_many_policies: by_policies(policies::MANY),
         };
         assert_eq!(gate.clusters.stage, Stage::Validating);
         let (limits, metrics) = (Limits::default(), server::Metrics::default());

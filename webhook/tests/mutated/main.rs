@@ -22,6 +22,8 @@ mod over_tls;
 mod platform;
 mod random;
 mod schemas;
+#[path = "../shared/over_tls.rs"]
+mod server;
 mod structure;
 mod tally;
 
