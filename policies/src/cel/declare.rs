@@ -58,6 +58,16 @@ impl Declarations {
         self
     }
 
+    /// Gives a variable the type of another, and its bound.
+    #[must_use]
+    pub(crate) fn alike(self, name: &str, other: &str) -> Self {
+        let Some(of) = self.find(other).map(|(_, of)| of.clone()) else { return self };
+        let bound = self.bounds.get(other).map(Arc::clone);
+        let mut made = self.variable(name, of);
+        made.bounds.extend(bound.map(|bound| (name.into(), bound)));
+        made
+    }
+
     /// How large the value of a variable can be, if that is known.
     pub(crate) fn bound(&self, place: usize) -> Option<&Bound> {
         let (name, _) = self.variables.get(place)?;

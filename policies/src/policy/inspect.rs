@@ -32,7 +32,8 @@ pub(crate) fn inspect(policy: &RawPolicy, source: &str, problems: &mut Problems)
     let mut results = Results::new();
     for (kind, schema) in SCHEMAS.iter().filter(|(kind, _)| is_about(policy, *kind)) {
         let plain = declarations(policy.param_kind.is_some());
-        let plain = plain.described("object", schema).described("oldObject", schema);
+        // Of one type, so that what was there can be compared with what is to be.
+        let plain = plain.described("object", schema).alike("oldObject", "object");
         let (composed, mut failed) = variables(policy, &plain);
         let mutating = composed.clone().mutation();
         for (place, (written, sees)) in expressions.iter().enumerate() {
@@ -162,6 +163,17 @@ mod tests {
         assert_eq!(warnings(&text).len(), 1, "{:?}", warnings(&text));
         let wide = tweaked(&typo, "[tenantclusters]", "[tenantclusters, teams]");
         assert!(warnings(&wide)[0].contains("in a TenantCluster or a Team"), "{:?}", warnings(&wide));
+    }
+
+    #[test]
+    fn parts_of_the_old_object_can_be_compared_with_those_of_the_new_one() {
+        for expression in [
+            "oldObject == null || object.spec.workers != oldObject.spec.workers",
+            "object.?spec == oldObject.?spec",
+        ] {
+            let text = tweaked(FILE, "object.spec.workers.replicas <= 5", &format!("'{expression}'"));
+            assert_eq!(warnings(&text), Vec::<String>::new(), "{expression}");
+        }
     }
 
     #[test]
