@@ -191,8 +191,8 @@ impl<'a> Review<'a> {
         let text =
             std::str::from_utf8(body).map_err(|_| ReviewError::malformed("the body is not UTF-8 text"))?;
         let request = read_request(text)?;
-        let uid = request.uid.to_string();
-        Self::from_request(request).map_err(|error| error.with_uid(uid))
+        let uid = request.uid.clone();
+        Self::from_request(request).map_err(|error| error.with_uid(uid.into_owned()))
     }
 
     fn from_request(request: Request<'a>) -> Result<Self, ReviewError> {

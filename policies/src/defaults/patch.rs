@@ -74,8 +74,16 @@ impl Written {
 
 /// Writes text as a JSON string.
 pub(crate) fn quote(text: &str, into: &mut Vec<u8>) {
-    // Text always has a form in JSON, and a vector takes whatever is written to it.
-    let _ = serde_json::to_writer(into, text);
+    // All of it is looked at, without a branch for every byte: almost no text has anything to escape.
+    let has_escapes = |found: bool, byte| found | matches!(byte, b'"' | b'\\' | 0..0x20);
+    if text.bytes().fold(false, has_escapes) {
+        // Text always has a form in JSON, and a vector takes whatever is written to it.
+        let _ = serde_json::to_writer(into, text);
+        return;
+    }
+    into.push(b'"');
+    into.extend_from_slice(text.as_bytes());
+    into.push(b'"');
 }
 
 /// The fields to write.
@@ -112,13 +120,13 @@ impl Fills {
             return Patch::default();
         }
         let mut shape = Shape::default();
-        self.0.iter().for_each(|(path, _)| shape.ask_for(*path));
+        let parents: Vec<Option<usize>> = self.0.iter().map(|(path, _)| shape.ask_for(*path)).collect();
         if let Some(object) = object {
             shape.read(object);
         }
         let mut patch = Patch { operations: Vec::with_capacity(8), paths: Vec::with_capacity(self.0.len()) };
-        for (path, value) in self.0 {
-            patch.write(&shape, path, value);
+        for ((path, value), parent) in self.0.into_iter().zip(parents) {
+            patch.write(shape.depth_of(parent), path, value);
         }
         patch
     }
@@ -157,9 +165,9 @@ impl Patch {
             if place > 0 {
                 bytes.push(b',');
             }
-            bytes.extend_from_slice(br#"{"op":"add","path":"#);
-            quote(&path.pointer(), &mut bytes);
-            bytes.extend_from_slice(br#","value":"#);
+            bytes.extend_from_slice(br#"{"op":"add","path":""#);
+            path.write_pointer(&mut bytes);
+            bytes.extend_from_slice(br#"","value":"#);
             value.write(&mut bytes);
             bytes.push(b'}');
         }
@@ -167,10 +175,11 @@ impl Patch {
         bytes
     }
 
-    /// Adds below the deepest parent that is there, or into an operation that already makes one that is not.
-    fn write(&mut self, shape: &Shape, path: Path, value: Written) {
+    /// Adds below the deepest parent that is there, or into an operation that already makes one that is not. That many
+    /// parents are there.
+    fn write(&mut self, there: usize, path: Path, value: Written) {
         self.paths.push(path);
-        let (at, below) = path.split_after(shape.depth_of(path));
+        let (at, below) = path.split_after(there);
         match self.operations.iter_mut().find(|(made, _)| *made == at) {
             Some((_, made)) => insert(made, below, value),
             None => self.operations.push((at, nest(below, value))),

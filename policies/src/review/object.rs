@@ -114,22 +114,19 @@ impl Judged for AddonDefinition {
 }
 
 pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
-    match whole_change(request) {
-        Some(change) => Ok(Decoded::Change(Box::new(change))),
-        None => decode_parts(request),
-    }
+    whole_change(request).map_or_else(|| decode_parts(request), |change| Ok(Decoded::Change(change)))
 }
 
 /// The change, if there is nothing wrong with what it is made of.
-fn whole_change<T: Judged>(request: &Request<'_>) -> Option<Change<T>> {
-    Some(match request.operation {
+fn whole_change<T: Judged>(request: &Request<'_>) -> Option<Box<Change<T>>> {
+    Some(Box::new(match request.operation {
         Operation::Create => Change::Create(whole(request.object?)?),
         Operation::Update => {
             Change::Update { old: whole(request.old_object?)?, new: whole(request.object?)? }
         }
         Operation::Delete => Change::Delete(whole(request.old_object?)?),
         Operation::Connect => return None,
-    })
+    }))
 }
 
 fn whole<T: Judged>(object: Object<'_>) -> Option<T> {

@@ -5,8 +5,6 @@
 //! setting must not disagree; older spellings are accepted with a warning. Mode GitOps needs a repository to hand the addons
 //! to.
 
-use std::borrow::Cow;
-
 use butler_api::addon_definition::AddonChart;
 use butler_api::excerpt::excerpt;
 use butler_api::tenant_cluster::ManagementMode;
@@ -30,6 +28,9 @@ const REPOSITORY: &str = "Repository";
 /// Mode GitOps without a repository.
 const NO_REPOSITORY: &str = "NoRepository";
 
+/// How many blocks there are.
+const BLOCKS: usize = 7;
+
 /// An addon that a cluster asks for.
 pub(crate) struct Asked<'a> {
     /// The block in the spec.
@@ -43,7 +44,7 @@ pub(crate) struct Asked<'a> {
 /// The addons that a cluster asks for, by their names in the catalogue. A block that is switched off asks for nothing.
 pub(crate) fn asked(addons: &Addons) -> Vec<Asked<'_>> {
     let Addons { cni, load_balancer, cert_manager, storage, ingress, monitoring, gitops } = addons;
-    let mut asked = Vec::new();
+    let mut asked = Vec::with_capacity(BLOCKS);
     let mut add = |block, name, version| asked.push(Asked { block, name, version });
     if let Some(cni) = cni {
         add("cni", "cilium", cni.version());
@@ -133,12 +134,12 @@ fn is_git_address(url: &str) -> bool {
 
 fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &mut Findings) {
     let Some(version) = addon.version else { return };
-    let path = format!("spec.addons.{}.version", addon.block);
+    let path = || format!("spec.addons.{}.version", addon.block);
     let definition = match case.facts.definition(addon.name) {
         Lookup::Found(definition) => definition,
         // Butler ships addons that the catalogue need not have.
         Lookup::Absent => return,
-        Lookup::Unknown => return findings.unknown(path, FactKey::Definition(addon.name.to_owned())),
+        Lookup::Unknown => return findings.unknown(path(), FactKey::Definition(addon.name.to_owned())),
     };
     if let Some(finding) = not_offered(definition, path, version) {
         findings.add(finding);
@@ -148,7 +149,7 @@ fn check_version(case: &Case<'_, TenantCluster>, addon: &Asked<'_>, findings: &m
 /// The finding for a version that the catalogue does not offer. Also asked for TenantAddons.
 pub(super) fn not_offered(
     definition: &AddonDefinition,
-    path: impl Into<Cow<'static, str>>,
+    path: impl FnOnce() -> String,
     version: &str,
 ) -> Option<Finding> {
     let (name, chart) = (name_of(&definition.metadata), &definition.spec.chart);
@@ -161,7 +162,7 @@ pub(super) fn not_offered(
         offered(chart)
     );
     Some(
-        Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path, message)
+        Finding::deny(Fault::NotSupported, VERSION_NOT_OFFERED, path(), message)
             .resting_on(FactKey::Definition(name.to_owned())),
     )
 }

@@ -152,7 +152,7 @@ fn annotation<'a>(cluster: &'a TenantCluster, key: &str) -> Option<&'a str> {
 
 /// E-mail addresses are the same whatever their case.
 fn same_person(one: &str, other: &str) -> bool {
-    one.to_lowercase() == other.to_lowercase()
+    one == other || one.to_lowercase() == other.to_lowercase()
 }
 
 fn cap_per_member(case: &Case<'_, TenantCluster>) -> bool {

@@ -146,7 +146,9 @@ fn check_catalogue(
         findings.add(case.administrator_facts().into_iter().fold(finding, Finding::resting_on));
     }
     let version = given(&case.object.spec.version);
-    if let Some(finding) = version.and_then(|version| not_offered(definition, "spec.version", version)) {
+    if let Some(finding) =
+        version.and_then(|version| not_offered(definition, || "spec.version".to_owned(), version))
+    {
         findings.add(finding);
     }
     team::check_addon(case, name, cluster, findings);

@@ -190,7 +190,10 @@ fn base64(bytes: &[u8], into: &mut Vec<u8>) {
     let letters =
         |[a, b, c]: [u8; 3]| [letter(a >> 2), letter(a << 4 | b >> 4), letter(b << 2 | c >> 6), letter(c)];
     let (threes, rest) = bytes.as_chunks::<3>();
-    threes.iter().for_each(|three| into.extend_from_slice(&letters(*three)));
+    let start = into.len();
+    into.resize(start + 4 * threes.len(), 0);
+    let (fours, _) = into.get_mut(start..).unwrap_or_default().as_chunks_mut::<4>();
+    fours.iter_mut().zip(threes).for_each(|(four, three)| *four = letters(*three));
     match rest {
         [a, b] => {
             let [first, second, third, _] = letters([*a, *b, 0]);

@@ -64,20 +64,24 @@ impl Path {
         }
     }
 
-    /// As RFC 6901 has it.
-    pub(super) fn pointer(self) -> String {
-        let mut pointer = String::with_capacity(80);
+    /// Adds it as RFC 6901 has it. No name has anything in it that JSON would escape.
+    pub(super) fn write_pointer(self, into: &mut Vec<u8>) {
         match self {
             Self::Field(path) => {
-                pointer.push('/');
-                pointer.extend(path.chars().map(|character| if character == '.' { '/' } else { character }));
+                into.push(b'/');
+                into.extend(path.bytes().map(|byte| if byte == b'.' { b'/' } else { byte }));
             }
             Self::Annotation(key) => {
-                pointer.push_str("/metadata/annotations/");
-                pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                into.extend_from_slice(b"/metadata/annotations/");
+                for byte in key.bytes() {
+                    match byte {
+                        b'~' => into.extend_from_slice(b"~0"),
+                        b'/' => into.extend_from_slice(b"~1"),
+                        byte => into.push(byte),
+                    }
+                }
             }
         }
-        pointer
     }
 }
 
@@ -104,7 +108,9 @@ mod tests {
     fn a_path_is_split_behind_what_is_there() {
         let split = |path: Path, names| {
             let (at, below) = path.split_after(names);
-            (at.pointer(), below.collect::<Vec<_>>().join(" "))
+            let mut pointer = Vec::new();
+            at.write_pointer(&mut pointer);
+            (String::from_utf8(pointer).unwrap(), below.collect::<Vec<_>>().join(" "))
         };
         let field = Path::Field("spec.workers.replicas");
         assert_eq!(split(field, 0), ("/spec".to_owned(), "workers replicas".to_owned()));

@@ -12,7 +12,7 @@ use crate::review::scan::Scan;
 pub(super) struct Shape {
     parents: Vec<Parent>,
     /// Fields of one parent come one after the other.
-    last: Option<&'static str>,
+    last: Option<(&'static str, usize)>,
 }
 
 #[derive(Debug)]
@@ -24,11 +24,11 @@ struct Parent {
 }
 
 impl Shape {
-    /// Asks for what is around that field.
-    pub(super) fn ask_for(&mut self, path: Path) {
-        let Some(parent) = path.parent() else { return };
-        if self.last.replace(parent) == Some(parent) {
-            return;
+    /// Asks for what is around that field, and gives its place; nothing for a field of the object itself.
+    pub(super) fn ask_for(&mut self, path: Path) -> Option<usize> {
+        let parent = path.parent()?;
+        if let Some((_, place)) = self.last.filter(|(last, _)| *last == parent) {
+            return Some(place);
         }
         let mut within = None;
         for name in Path::Field(parent).names() {
@@ -38,6 +38,8 @@ impl Shape {
             });
             within = Some(place);
         }
+        self.last = within.map(|place| (parent, place));
+        within
     }
 
     fn find(&self, within: Option<usize>, name: &str) -> Option<usize> {
@@ -72,10 +74,11 @@ impl Shape {
     /// Of a key that comes twice, the last one counts.
     fn note(&mut self, place: Option<usize>, is_object: bool) {
         let Some(place) = place else { return };
-        if let Some(parent) = self.parents.get_mut(place) {
-            parent.is_object = is_object;
+        let Some(parent) = self.parents.get_mut(place) else { return };
+        if !std::mem::replace(&mut parent.is_object, is_object) {
+            return;
         }
-        // What is within comes after it, and only counts if it is met again.
+        // It was met before. What is within comes after it, and only counts if it is met again.
         let within: Vec<usize> = (0..self.parents.len())
             .filter(|inner| {
                 self.parents.get(*inner).is_some_and(|it| it.within == Some(place) && it.is_object)
@@ -84,15 +87,15 @@ impl Shape {
         within.into_iter().for_each(|inner| self.note(Some(inner), false));
     }
 
-    /// How many names of the path, from its start, are objects that are there.
-    pub(super) fn depth_of(&self, path: Path) -> usize {
-        let mut within = None;
-        let is_there = |name: &&'static str| {
-            let place = self.find(within, name);
-            within = place;
-            place.and_then(|place| self.parents.get(place)).is_some_and(|parent| parent.is_object)
-        };
-        path.names().take_while(is_there).count()
+    /// How many names on the way to that place, and of it, are objects that are there, from the start on.
+    pub(super) fn depth_of(&self, place: Option<usize>) -> usize {
+        let mut depth = 0;
+        let mut upwards = place;
+        while let Some(parent) = upwards.and_then(|place| self.parents.get(place)) {
+            depth = if parent.is_object { depth + 1 } else { 0 };
+            upwards = parent.within;
+        }
+        depth
     }
 }
 
