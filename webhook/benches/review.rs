@@ -25,8 +25,14 @@ mod policies;
 #[path = "review/server.rs"]
 mod server;
 
+use mimalloc::MiMalloc;
+
 use self::caller::Caller;
 use self::server::{Question, ServerProcess};
+
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Reviews per question and round: some tenths of a second.
 const REVIEWS: usize = 4_000;

@@ -5,10 +5,15 @@ use std::process::ExitCode;
 use butler_webhook::log::{JsonLines, filter};
 use butler_webhook::{Options, run};
 use clap::{Parser, ValueEnum};
+use mimalloc::MiMalloc;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+
+/// Taking memory and giving it back is a good part of a review with the system's own allocator.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Judges and defaults Butler's objects at kubectl apply.
 #[derive(Debug, Parser)]
