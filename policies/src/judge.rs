@@ -10,7 +10,7 @@ use butler_api::tenant_cluster::Workers;
 use crate::defaults::{self, Completion};
 use crate::facts::{FactKey, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings, Found};
-use crate::policy::{Known, PolicySet, Request, Shown, validate};
+use crate::policy::{Known, PolicySet, Request, Shown, validate_at_the_gate};
 use crate::ratchet;
 use crate::review::{Change, Review, Subject};
 use crate::rules::{self, Case, Moment, Rule};
@@ -51,16 +51,10 @@ pub fn judge(review: &Review<'_>, facts: &Facts) -> Verdict {
 }
 
 /// The validating stage with policies, which come after the rules.
-///
-/// Kubernetes would let a policy stop whoever takes the last finalizer off an object that is on its way out. Here that
-/// only warns, or the object would never go.
 pub fn judge_by_policies(review: &Review<'_>, facts: &Facts, set: &PolicySet, shown: &Shown) -> Verdict {
     let mut verdict = judge(review, facts);
     let request = Request::of_review(review);
-    verdict.policies = validate(set, &request, &Known::new(facts, review, shown));
-    if !verdict.policies.denials.is_empty() && request.is_of_leaving_object() {
-        verdict.policies.warn_only();
-    }
+    verdict.policies = validate_at_the_gate(set, &request, &Known::new(facts, review, shown));
     verdict
 }
 

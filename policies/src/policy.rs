@@ -6,6 +6,8 @@
 //! Follow a request: `index` finds the policies that may be about it, `matching` those that are, `params` what their
 //! bindings give them, `evaluate` runs expressions, and `validate` says what they came to.
 
+mod asked;
+pub mod cases;
 mod compile;
 mod definition;
 mod evaluate;
@@ -26,12 +28,14 @@ mod request;
 mod selector;
 mod set;
 mod surroundings;
+pub mod trial;
 mod validate;
 mod yaml;
 
 #[cfg(test)]
 mod fixtures;
 
+pub use asked::Asked;
 pub use definition::{Action, Reason};
 pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 pub use known::{Known, Shown};
@@ -40,6 +44,7 @@ pub use mutate::{Completed, Mutated, Refusal, complete as complete_by_policies, 
 pub use params::{ParamKind, ParamScope};
 pub use problem::{Problem, Severity, SourceFile};
 pub use request::{Document, Request, complete, complete_namespace};
-pub use set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
+pub use set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet, Stated};
 pub use surroundings::{Extra, Nothing, Surroundings};
+pub(crate) use validate::validate_at_the_gate;
 pub use validate::{VALIDATION_FAILURE, validate};

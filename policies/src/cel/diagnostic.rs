@@ -1,6 +1,7 @@
 //! What is wrong with an expression, and where.
 
 use std::fmt;
+use std::ops::Range;
 
 /// A stretch of an expression's text, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +37,19 @@ pub struct Diagnostic {
 impl Diagnostic {
     pub(crate) fn new(span: Span, message: impl Into<String>) -> Self {
         Self { span, message: message.into() }
+    }
+
+    /// The bytes of `text` to point at. Of a chain of fields, the one at fault is the last.
+    #[must_use]
+    pub fn at_fault(&self, text: &str) -> Range<usize> {
+        let mut span = self.span.start as usize..self.span.end as usize;
+        let named = text.get(span.clone()).unwrap_or_default();
+        if self.message.starts_with("undefined field")
+            && let Some((before, _)) = named.rsplit_once('.')
+        {
+            span.start += before.len() + 1;
+        }
+        span
     }
 
     /// Line and column of the fault in `text`, both counted from 1, columns in characters.

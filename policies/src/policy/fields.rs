@@ -28,16 +28,9 @@ impl Written {
 }
 
 impl Written {
-    /// The bytes of the string that a diagnostic of it is about. Of a chain of fields, the one at fault is the last.
+    /// The bytes of the string that a diagnostic of it is about.
     pub(crate) fn at_fault(&self, diagnostic: &Diagnostic) -> Range<usize> {
-        let mut span = diagnostic.span.start as usize..diagnostic.span.end as usize;
-        let named = self.text.get(span.clone()).unwrap_or_default();
-        if diagnostic.message.starts_with("undefined field")
-            && let Some((before, _)) = named.rsplit_once('.')
-        {
-            span.start += before.len() + 1;
-        }
-        span
+        diagnostic.at_fault(&self.text)
     }
 }
 
@@ -136,6 +129,42 @@ impl<'n> Fields<'n> {
         Some(text)
     }
 
+    /// A boolean.
+    pub(crate) fn boolean(&mut self, name: &'static str, problems: &mut Problems) -> Option<bool> {
+        let node = self.take(name)?;
+        match node.value {
+            Yaml::Bool(value) => Some(value),
+            _ => {
+                self.is_no(node, name, "a boolean", problems);
+                None
+            }
+        }
+    }
+
+    /// A number without a fraction.
+    pub(crate) fn whole_number(&mut self, name: &'static str, problems: &mut Problems) -> Option<i64> {
+        let node = self.take(name)?;
+        let number = match &node.value {
+            Yaml::Number(text) => text.parse().ok(),
+            _ => None,
+        };
+        if number.is_none() {
+            self.is_no(node, name, "a whole number", problems);
+        }
+        number
+    }
+
+    fn is_no(&self, node: &Node, name: &str, wanted: &str, problems: &mut Problems) {
+        let place = Place { file: self.place.file, span: node.span.clone() };
+        let message = format!("{}: is {}; it has to be {wanted}", self.path_of(name), node.what());
+        problems.error(&place, "wrong-type", message);
+    }
+
+    /// Whether a field is written, whatever its value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.entries.iter().any(|entry| &*entry.key == name)
+    }
+
     /// The items of a list, each with its path.
     pub(crate) fn list(&mut self, name: &'static str, problems: &mut Problems) -> Vec<(String, &'n Node)> {
         let path = self.path_of(name);
@@ -145,12 +174,7 @@ impl<'n> Fields<'n> {
                 items.iter().enumerate().map(|(at, item)| (format!("{path}[{at}]"), item)).collect()
             }
             Some(node) => {
-                let place = Place { file: self.place.file, span: node.span.clone() };
-                problems.error(
-                    &place,
-                    "wrong-type",
-                    format!("{path}: is {}; it has to be a list", node.what()),
-                );
+                self.is_no(node, name, "a list", problems);
                 Vec::new()
             }
         }

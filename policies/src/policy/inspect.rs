@@ -9,7 +9,7 @@ use super::fields::Written;
 use super::matching::one_or_all;
 use super::problem::Problems;
 use super::read::RawPolicy;
-use crate::cel::{Composition, Declarations, Diagnostic, EXPRESSION_LIMIT, Program, Type};
+use crate::cel::{Composition, Declarations, Diagnostic, EXPRESSION_LIMIT, POLICY_LIMIT, Program, Type};
 use crate::review::Kind;
 
 /// The schemas of all kinds that are judged.
@@ -26,8 +26,9 @@ static SCHEMAS: LazyLock<Vec<(Kind, serde_json::Value)>> = LazyLock::new(|| {
 /// What each expression comes to for each kind, by the place of the expression in the policy.
 type Results = BTreeMap<usize, Vec<(Kind, Result<u64, Vec<Diagnostic>>)>>;
 
-/// Warns of expressions that fit none of the kinds that a policy is about, or that can cost more than they may.
-pub(crate) fn inspect(policy: &RawPolicy, source: &str, problems: &mut Problems) {
+/// Warns of expressions that fit none of the kinds that a policy is about, or that can cost more than they may. Gives what
+/// all of them can cost together, if the policy is about any kind that is known.
+pub(crate) fn inspect(policy: &RawPolicy, source: &str, problems: &mut Problems) -> Option<u64> {
     let expressions = expressions(policy);
     let mut results = Results::new();
     for (kind, schema) in SCHEMAS.iter().filter(|(kind, _)| is_about(policy, *kind)) {
@@ -49,11 +50,23 @@ pub(crate) fn inspect(policy: &RawPolicy, source: &str, problems: &mut Problems)
             results.entry(place).or_default().push((*kind, result));
         }
     }
+    let mut together = None;
     for (place, results) in results {
         if let Some((written, _)) = expressions.get(place) {
             tell(written, &results, source, problems);
         }
+        let most = results.iter().filter_map(|(_, result)| result.as_ref().ok()).max();
+        // One that would cost more is stopped there.
+        let most = most.copied().unwrap_or(0).min(EXPRESSION_LIMIT);
+        together = Some(together.unwrap_or(0) + most);
     }
+    if let Some(together) = together.filter(|together| *together > POLICY_LIMIT) {
+        let message =
+            format!("all expressions together can cost up to {together}; {POLICY_LIMIT} are allowed");
+        let help = "make two policies of it, or look at less";
+        problems.warn(&policy.name.place, "cost", message, help);
+    }
+    together
 }
 
 /// What an expression may use.

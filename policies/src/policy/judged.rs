@@ -149,13 +149,13 @@ impl Outcome {
     }
 }
 
-/// What one validation came to.
+/// What one validation, or one mutation, came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
     /// The policy.
     pub policy: Arc<str>,
-    /// The number of the validation in the policy, from 0.
-    pub validation: usize,
-    /// Whether it held; nothing if it could not be evaluated.
+    /// Its number in the policy, from 0.
+    pub number: usize,
+    /// Whether a validation held, or a mutation changed the object; nothing if it could not be evaluated.
     pub held: Option<bool>,
 }

@@ -1,6 +1,7 @@
 //! From files to a set: everything is read, held against each other, and compiled; or everything wrong is told.
 
 mod check;
+mod shadow;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,11 +12,12 @@ use sha2::{Digest, Sha256};
 use self::check::Checked;
 use super::compile::{Compiled, ExtraUse, compile};
 use super::definition::{Binding, Definition};
+use super::fields::Written;
 use super::index::Index;
 use super::inspect::inspect;
 use super::problem::{Place, Problem, Problems, SourceFile, line_and_column, quoted};
 use super::read::{Object, RawBinding, RawPolicy, read};
-use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet};
+use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet, Stated};
 use super::yaml::{self, Budget};
 
 /// The largest file that is read.
@@ -37,14 +39,20 @@ pub(crate) fn load(files: &[SourceFile], care: Care) -> Result<Loaded, Vec<Probl
     let mut problems = Problems::default();
     let objects = read_all(files, &mut problems);
     let checked = check::check(objects, &mut problems);
-    let set = build(checked, files, &mut problems);
+    let mut set = build(checked, files, &mut problems);
     let failed = problems.has_errors();
     if care == Care::Thorough && !failed {
         // Read once more, since building used up what was read; only tools that people wait for do this.
         let unheard = &mut Problems::default();
         let objects = read_all(files, unheard);
-        for policy in &check::check(objects, unheard).policies {
-            inspect(policy, text_of(files, policy.place.file), &mut problems);
+        let checked = check::check(objects, unheard);
+        shadow::tell(&checked, &mut problems);
+        for policy in &checked.policies {
+            let cost = inspect(policy, text_of(files, policy.place.file), &mut problems);
+            let is_same = |own: &&mut Policy| own.kind == policy.kind && own.name == *policy.name.text;
+            if let Some(own) = set.policies.iter_mut().find(is_same) {
+                own.cost = cost;
+            }
         }
     }
     let problems = problems.sorted(files);
@@ -129,8 +137,15 @@ fn summary(raw: &RawPolicy, bound: &[RawBinding], files: &[SourceFile]) -> Polic
         line,
         bindings: bindings.collect(),
         ours_only: None,
-        expressions: expressions.map(|expression| expression.text.to_string()).collect(),
+        expressions: expressions.map(|expression| stated(expression, files)).collect(),
+        cost: None,
     }
+}
+
+fn stated(expression: &Written, files: &[SourceFile]) -> Stated {
+    // Of a block, the first line of the expression and not that of the `|`.
+    let first = expression.locate(text_of(files, expression.place.file), &(0..1));
+    Stated { text: expression.text.trim().to_owned(), line: place(&first, files).1 }
 }
 
 fn place(place: &Place, files: &[SourceFile]) -> (String, usize) {

@@ -12,7 +12,7 @@ use crate::review::Operation;
 /// What `matchConstraints` and `matchResources` say.
 ///
 /// Every resource that reaches us has one version, so `matchPolicy: Equivalent` finds what `Exact` does.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Matching {
     pub(crate) rules: Vec<Rule>,
     excluded: Vec<Rule>,
@@ -21,7 +21,7 @@ pub(crate) struct Matching {
 }
 
 /// One of `resourceRules`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Rule {
     pub(crate) operations: Operations,
     pub(crate) groups: Vec<String>,

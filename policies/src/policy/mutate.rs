@@ -19,7 +19,7 @@ use super::evaluate::{
     Budget, Conditions, Invocation, Misconfigured, OVER_BUDGET, Unprepared, Values, conditions, invocations,
     values, with_params,
 };
-use super::judged::{Denial, Evaluation, Outcome};
+use super::judged::{Decision, Denial, Evaluation, Outcome};
 use super::mutation::{Failed, Schema, mutate_by};
 use super::request::{Document, Request};
 use super::set::PolicySet;
@@ -37,6 +37,8 @@ pub struct Mutated {
     pub refusals: Vec<Refusal>,
     /// Each policy with each of its bindings that was about the request, once for every time it ran.
     pub evaluations: Vec<Evaluation>,
+    /// Whether each mutation changed the object, once for every time its policy was about the request.
+    pub decisions: Vec<Decision>,
     /// The objects that the refusals rest on.
     pub rests_on: Vec<FactKey>,
 }
@@ -67,6 +69,15 @@ impl Refusal {
                 format!("policy \"{policy}\" denied request: {detail}")
             }
             Self::Request { message, .. } => message.clone(),
+        }
+    }
+
+    /// Why, without the names of the policy and the binding.
+    #[must_use]
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::Policy(denial) => &denial.detail,
+            Self::Request { message, .. } => message,
         }
     }
 
@@ -253,6 +264,8 @@ impl<'r> Run<'r, '_> {
             Conditions::Met => {}
             Conditions::Unmet => {
                 note(self.mutated, policy, Some(binding), Outcome::Skipped, cost);
+                (0..policy.mutations.len())
+                    .for_each(|number| decide(self.mutated, policy, number, Some(false)));
                 return Ok(false);
             }
             Conditions::Failed(message) => {
@@ -268,16 +281,19 @@ impl<'r> Run<'r, '_> {
         let before = self.object.clone();
         let mut was_applied = false;
         let mut outcome = Outcome::Allowed;
-        for mutation in &policy.mutations {
+        for (number, mutation) in policy.mutations.iter().enumerate() {
             match self.mutation(invocation, mutation, &mut cost) {
                 Ok(object) => {
                     was_applied = true;
-                    if let Some(object) = object.filter(|object| *object != self.object) {
+                    let changed = object.filter(|object| *object != self.object);
+                    decide(self.mutated, policy, number, Some(changed.is_some()));
+                    if let Some(object) = changed {
                         self.replace(object);
                     }
                 }
                 // The ones after it are applied all the same.
                 Err(Stop::Policy(message)) => {
+                    decide(self.mutated, policy, number, None);
                     outcome =
                         outcome.max(refuse(self.mutated, policy, Some(binding), message, Reason::Invalid));
                 }
@@ -395,6 +411,11 @@ fn note(
     let (policy, binding) =
         (Arc::clone(&policy.definition.name), binding.map(|binding| Arc::clone(&binding.name)));
     mutated.evaluations.push(Evaluation { policy, binding, result, cost });
+}
+
+fn decide(mutated: &mut Mutated, policy: &MutatingPolicy, number: usize, held: Option<bool>) {
+    let policy = Arc::clone(&policy.definition.name);
+    mutated.decisions.push(Decision { policy, number, held });
 }
 
 /// Namespace and name of a param.

@@ -14,6 +14,7 @@ mod schema;
 
 use serde_json::Value as Json;
 
+pub(crate) use self::defaults::fill as fill_defaults;
 pub(crate) use self::difference::difference;
 pub(crate) use self::json_patch::{Operation, apply as apply_patch};
 pub(crate) use self::schema::Schema;

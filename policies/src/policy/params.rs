@@ -56,14 +56,14 @@ fn is_ours(api_version: &str) -> bool {
 }
 
 /// Which params a binding gives.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParamRef {
     pub(crate) which: Which,
     pub(crate) namespace: Option<String>,
     pub(crate) denies_when_missing: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     Name(String),
     Selected(Selector),

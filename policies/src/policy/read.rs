@@ -145,7 +145,7 @@ fn metadata(fields: &mut Fields<'_>, problems: &mut Problems) -> Option<Written>
     Some(name)
 }
 
-fn param(
+pub(crate) fn param(
     node: &Node,
     fields: &mut Fields<'_>,
     api_version: &Written,
@@ -164,7 +164,7 @@ fn param(
 }
 
 /// The items of a list of objects.
-fn each<'n, T>(
+pub(crate) fn each<'n, T>(
     fields: &mut Fields<'n>,
     name: &'static str,
     problems: &mut Problems,
@@ -189,7 +189,7 @@ fn at_most(fields: &Fields<'_>, name: &str, count: usize, most: usize, problems:
 }
 
 /// Names in a list that come twice.
-fn twice<'w>(names: impl Iterator<Item = &'w Written>, problems: &mut Problems) {
+pub(crate) fn twice<'w>(names: impl Iterator<Item = &'w Written>, problems: &mut Problems) {
     let mut seen = std::collections::HashSet::new();
     for name in names {
         if !seen.insert(&*name.text) {

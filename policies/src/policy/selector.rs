@@ -6,12 +6,12 @@ use super::problem::{Problems, quoted};
 use crate::cel::{Tree, Value};
 
 /// A selector of labels. An empty one selects everything.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selector {
     requirements: Vec<Requirement>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
     operator: Operator,

@@ -45,7 +45,18 @@ pub struct Policy {
     /// What keeps it from being used in kube-apiserver, if anything.
     pub ours_only: Option<OursOnly>,
     /// The expressions of its validations or mutations, in their order.
-    pub expressions: Vec<String>,
+    pub expressions: Vec<Stated>,
+    /// What judging one object by it can cost at most, for each binding and param. Only [`PolicySet::check`] finds out.
+    pub cost: Option<u64>,
+}
+
+/// An expression, as tools list it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stated {
+    /// As it is written.
+    pub text: String,
+    /// The line it begins at, from 1.
+    pub line: usize,
 }
 
 /// A binding, as tools list it.

@@ -35,6 +35,20 @@ pub fn validate(set: &PolicySet, request: &Request<'_>, surroundings: &dyn Surro
     judged
 }
 
+/// The same as the gate has it: Kubernetes would let a policy stop whoever takes the last finalizer off an object that is
+/// on its way out. Here that only warns, or the object would never go.
+pub(crate) fn validate_at_the_gate(
+    set: &PolicySet,
+    request: &Request<'_>,
+    surroundings: &dyn Surroundings,
+) -> Judged {
+    let mut judged = validate(set, request, surroundings);
+    if !judged.denials.is_empty() && request.is_of_leaving_object() {
+        judged.warn_only();
+    }
+    judged
+}
+
 fn judge(
     policy: &ValidatingPolicy,
     set: &PolicySet,
@@ -138,7 +152,7 @@ impl<'p> Run<'_, 'p> {
                 Decided::Failed(_) => None,
             };
             let policy = Arc::clone(&self.policy.definition.name);
-            self.judged.decisions.push(Decision { policy, validation: number, held });
+            self.judged.decisions.push(Decision { policy, number, held });
         }
         match annotated {
             // An audit annotation that uses up its budget takes the place of everything else, as in Kubernetes.

@@ -1,5 +1,5 @@
 use super::super::fixtures::{FILE, MUTATING, files, loaded, told, tweaked};
-use super::super::{Extra, Kind, PolicySet, SourceFile};
+use super::super::{Extra, Kind, PolicySet, SourceFile, Stated};
 
 /// All that is said of a file.
 fn problems(text: &str) -> Vec<String> {
@@ -20,7 +20,9 @@ fn a_policy_with_its_binding_is_loaded() {
     );
     assert_eq!(validating.bindings[0].name, "everywhere");
     assert_eq!(validating.bindings[0].line, 15);
-    assert_eq!(validating.expressions, ["object.spec.workers.replicas <= 5"]);
+    let stated = |stated: &Stated| (stated.text.clone(), stated.line);
+    let expressions: Vec<_> = validating.expressions.iter().map(stated).collect();
+    assert_eq!(expressions, [("object.spec.workers.replicas <= 5".to_owned(), 13)]);
     assert_eq!((mutating.name.as_str(), mutating.kind), ("label", Kind::Mutating));
     assert_eq!(set.hash().len(), 64);
     assert!(problems(FILE).is_empty());

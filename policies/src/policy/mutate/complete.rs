@@ -57,7 +57,7 @@ pub fn complete(
         completed.rests_on.extend(completion.missing);
         object
     });
-    let Mutated { object, refusals, evaluations, rests_on } = mutated;
+    let Mutated { object, refusals, evaluations, decisions: _, rests_on } = mutated;
     completed.evaluations = evaluations;
     completed.rests_on.extend(rests_on);
     if let (Some(object), true) = (object, refusals.is_empty()) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::schema::{Ref, Schema};
 
 /// Fills in what is missing in the object.
-pub(super) fn fill(schema: &Schema, object: &mut Value) {
+pub(crate) fn fill(schema: &Schema, object: &mut Value) {
     fill_part(schema, schema.root(), object);
 }
 
