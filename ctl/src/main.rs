@@ -9,6 +9,7 @@ use crate::failure::Failure;
 mod crds;
 mod dev;
 mod failure;
+mod policy;
 mod print;
 mod registration;
 
@@ -36,16 +37,18 @@ enum Command {
     },
     /// Run a real Kubernetes control plane with Butler's kinds, its webhook and a small sample platform on this machine.
     Dev(dev::Arguments),
+    /// Check, test and try out policies.
+    #[command(subcommand)]
+    Policy(policy::Command),
 }
 
 fn main() -> ExitCode {
-    let result: Result<(), Failure> = match Arguments::parse().command {
-        Command::Crds { directory } => crds::write(&directory),
-        Command::Registration { url } => registration::print(url),
-        Command::Dev(arguments) => dev::run(arguments),
+    let done = |()| ExitCode::SUCCESS;
+    let result: Result<ExitCode, Failure> = match Arguments::parse().command {
+        Command::Crds { directory } => crds::write(&directory).map(done),
+        Command::Registration { url } => registration::print(url).map(done),
+        Command::Dev(arguments) => dev::run(arguments).map(done),
+        Command::Policy(command) => policy::run(command),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(),
-    }
+    result.unwrap_or_else(|failure| failure.report())
 }
