@@ -102,7 +102,7 @@ fn every_operation_is_sent_as_the_api_server_sends_it() {
                    string(object == null ? 0 : object.kind == 'Scale' ? object.spec.replicas : object.spec.workers.replicas) + ' ' +\n      \
                    string(oldObject == null ? 0 : oldObject.kind == 'Scale' ? oldObject.spec.replicas : oldObject.spec.workers.replicas)\n   ";
     let policy = tweaked(&policy, "validations:\n  -", message);
-    let set = loaded(&tweaked(&policy, "object.spec.workers.replicas <= 5", "'false' == request.name")).set;
+    let set = loaded(&tweaked(&policy, "object.spec.workers.replicas <= 5", "request.name == 'another'")).set;
     let head = CASES.split("cases:").next().unwrap();
     let cases = format!(
         "{head}cases:\n  \

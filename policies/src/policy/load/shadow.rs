@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_policy_that_repeats_another_is_told() {
-        let expected = "27:9 warning shadowed-policy: ValidatingAdmissionPolicy `other` says nothing that \
+        let expected = "26:9 warning shadowed-policy: ValidatingAdmissionPolicy `other` says nothing that \
                         ValidatingAdmissionPolicy `few-workers` does not say, too (remove one of them)";
         assert_eq!(shadowed(FILE), [expected]);
         let both = "  validations:\n  - expression: object.spec.workers.replicas >= 1";
