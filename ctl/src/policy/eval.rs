@@ -1,6 +1,7 @@
 //! `butlerctl policy eval`: one expression, tried out.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, Read as _},
     path::PathBuf,
 };
@@ -13,7 +14,6 @@ use butler_policies::{
     },
 };
 use clap::Args;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::files;
@@ -142,37 +142,6 @@ fn refused(expression: &str, diagnostics: &[Diagnostic]) -> Result<(), Failure> 
     files::show(&problems, &[file])
 }
 
-/// A line of input.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Line<'a> {
-    #[serde(borrow)]
-    id: Option<&'a RawValue>,
-    expr: String,
-    #[serde(borrow)]
-    object: Option<&'a RawValue>,
-    #[serde(borrow)]
-    old_object: Option<&'a RawValue>,
-    #[serde(borrow)]
-    params: Option<&'a RawValue>,
-    #[serde(borrow)]
-    request: Option<&'a RawValue>,
-    #[serde(borrow)]
-    namespace_object: Option<&'a RawValue>,
-    #[serde(borrow)]
-    team: Option<&'a RawValue>,
-    #[serde(borrow)]
-    config: Option<&'a RawValue>,
-    #[serde(borrow)]
-    provider: Option<&'a RawValue>,
-    #[serde(borrow)]
-    cluster: Option<&'a RawValue>,
-    #[serde(borrow)]
-    usage: Option<&'a RawValue>,
-    #[serde(default)]
-    mutating: bool,
-}
-
 /// Answers line by line, so that whoever asks may wait for each answer.
 fn lines(mut input: impl BufRead) -> Result<(), Failure> {
     loop {
@@ -196,32 +165,30 @@ fn lines(mut input: impl BufRead) -> Result<(), Failure> {
 }
 
 fn answer(line: &[u8]) -> String {
-    let line: Line<'_> = match serde_json::from_slice(line) {
-        Ok(line) => line,
+    let fields: BTreeMap<String, &RawValue> = match serde_json::from_slice(line) {
+        Ok(fields) => fields,
         Err(error) => return failed("null", "read", &error.to_string(), None),
     };
-    let id = line.id.map_or("null", RawValue::get);
+    let id = fields.get("id").map_or("null", |id| id.get());
     let mut inputs = Inputs::default();
-    for (name, value) in [
-        ("object", line.object),
-        ("oldObject", line.old_object),
-        ("params", line.params),
-        ("request", line.request),
-        ("namespaceObject", line.namespace_object),
-        ("team", line.team),
-        ("config", line.config),
-        ("provider", line.provider),
-        ("cluster", line.cluster),
-        ("usage", line.usage),
-    ] {
-        if let Some(value) = value {
-            inputs.set(name, value.get().to_owned());
+    let mut expression = String::new();
+    for (name, value) in &fields {
+        let read = match name.as_str() {
+            "id" => Ok(()),
+            "expr" => serde_json::from_str(value.get()).map(|text| expression = text),
+            "mutating" => serde_json::from_str(value.get()).map(|is| {
+                if is {
+                    inputs.mutating();
+                }
+            }),
+            name if inputs.set(name, value.get().to_owned()) => Ok(()),
+            _ => return failed(id, "read", &format!("{name}: there is no such field"), None),
+        };
+        if let Err(error) = read {
+            return failed(id, "read", &format!("{name}: {error}"), None);
         }
     }
-    if line.mutating {
-        inputs.mutating();
-    }
-    let Tried { result, cost } = inputs.evaluate(&line.expr);
+    let Tried { result, cost } = inputs.evaluate(&expression);
     match result {
         Ok(Answer { of, value }) => {
             let (of, cost) = (quoted(&of), cost.unwrap_or(0));
@@ -231,7 +198,7 @@ fn answer(line: &[u8]) -> String {
             let messages: Vec<String> = diagnostics
                 .iter()
                 .map(|diagnostic| {
-                    let (line, column) = diagnostic.position(&line.expr);
+                    let (line, column) = diagnostic.position(&expression);
                     format!("{line}:{column}: {}", diagnostic.message)
                 })
                 .collect();
