@@ -12,6 +12,7 @@ use std::{
 mod check;
 mod eval;
 mod hostile;
+mod library;
 mod preview;
 mod test;
 
