@@ -11,11 +11,12 @@ use crate::{failure::Failure, print};
 
 pub(crate) const AFTER_HELP: &str = "\
 All paths together are checked as one set, as a directory that the webhook loads. Errors keep it from being loaded;
-warnings tell of what somebody probably did not mean: an expression that fits no kind, or can cost more than its budget, a
-policy without a binding or that repeats another, a kind that is never sent. Notes are worth knowing and nothing to mend, such as a policy that only
-Butler can judge, because it looks at `team`, `config`, `provider`, `cluster` or `usage`.
+warnings tell of what somebody probably did not mean: an expression that fits no kind, a policy without a binding or that
+repeats another, a kind that is never sent. Two things are told and are nothing to mend: notes, and a warning of an
+expression that would pass its budget with the largest object that a request can have. The list of policies says which of
+them only Butler can judge, because they look at `team`, `config`, `provider`, `cluster` or `usage`.
 
-Exit codes: 0 clean or nothing but notes, 1 errors or warnings, 2 the command cannot do what was asked.";
+Exit codes: 0 nothing to mend, 1 something, 2 the command cannot do what was asked.";
 
 #[derive(Args, Debug)]
 pub(crate) struct Arguments {
@@ -38,7 +39,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool, Failure> {
         Output::Text => text(&policies, &problems, &files)?,
         Output::Json => json(&policies, &problems, &files)?,
     }
-    Ok(problems.iter().all(|problem| problem.severity == Severity::Note))
+    Ok(!problems.iter().any(is_finding))
+}
+
+/// Whether somebody has to do something. What an expression could cost with the largest of objects is told, but hardly any
+/// object comes near it, and one that does is an error for `failurePolicy` to decide.
+fn is_finding(problem: &Problem) -> bool {
+    problem.severity != Severity::Note && problem.code != "cost"
 }
 
 fn text(policies: &[Policy], problems: &[Problem], files: &[SourceFile]) -> Result<(), Failure> {

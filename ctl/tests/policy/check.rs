@@ -1,6 +1,8 @@
+use std::fs;
+
 use serde_json::{Value, json};
 
-use crate::run;
+use crate::{here, run};
 
 #[test]
 fn what_is_clean_is_listed() {
@@ -20,6 +22,18 @@ fn carets_are_right_however_a_string_is_written() {
 #[test]
 fn warnings_are_findings() {
     run(&["check", "unbound"]).prints(1, "check-unbound.txt");
+}
+
+#[test]
+fn what_could_cost_too_much_is_told_and_is_no_finding() {
+    let policy = fs::read_to_string(here().join("fixtures/workers/policy.yaml")).unwrap();
+    let costly = "object.spec.timeServers.all(a, object.spec.timeServers.all(b, a == b || a.contains(b)))";
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("policy.yaml");
+    fs::write(&path, policy.replace("object.spec.workers.replicas >= 3", costly)).unwrap();
+    let ran = run(&["check", path.to_str().unwrap()]);
+    assert_eq!((ran.code, ran.errors.as_str()), (Some(0), ""), "{}", ran.out);
+    assert!(ran.out.starts_with("warning[cost]: spec.validations[0].expression: can cost "), "{}", ran.out);
 }
 
 #[test]
