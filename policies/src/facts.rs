@@ -262,6 +262,9 @@ impl Facts {
             FactKey::Namespace(name) => self.namespaces.get(name).is_some(),
             FactKey::Secret(at) => self.secrets.get(at).is_some(),
             FactKey::Administrator(caller) => self.administrators.get(caller).is_some(),
+            FactKey::Param(kind, at) => {
+                matches!(self.params.find(kind, &at.namespace, &at.name), Lookup::Found(_))
+            }
         };
         self.answer(is_there.then_some(()), || key.clone()) == Lookup::Found(())
     }

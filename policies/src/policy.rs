@@ -41,7 +41,7 @@ pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 pub use known::{Known, Shown};
 pub use load::{LARGEST_FILE, LARGEST_LOAD, hash};
 pub use mutate::{Completed, Mutated, Refusal, complete as complete_by_policies, mutate};
-pub use params::{ParamKind, ParamScope};
+pub use params::{ParamKind, ParamScope, WantedParams};
 pub use problem::{Problem, Severity, SourceFile};
 pub use request::{Document, Request, complete, complete_namespace};
 pub use set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet, Stated};

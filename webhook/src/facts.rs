@@ -10,7 +10,8 @@
 //! | API group | Resources | Verbs | What for |
 //! |---|---|---|---|
 //! | `butler.butlerlabs.dev` | `addondefinitions`, `butlerconfigs`, `clustercreationpolicies`, `ipallocations`, `networkpools`, `providerconfigs`, `teams`, `tenantaddons`, `tenantclusters`, `users` | `get`, `list`, `watch` | watches, live looks |
-//! | core | `namespaces` | `get`, `list`, `watch` | their metadata |
+//! | core | `namespaces` | `get`, `list`, `watch` | whose they are, and `namespaceObject` of policies |
+//! | any | the params of loaded policies that are in no file | `get`, `list`, `watch` | what their bindings give them; by Roles of whoever writes the policies. Where a binding names a namespace, a Role in it is enough. Without the right they are unknown. |
 //! | core | `secrets` | `get` | their metadata; by RoleBindings in the namespaces that hold credentials of providers (`butler-system` at least), never for the whole cluster. Elsewhere such a Secret is unknown. |
 //! | `authorization.k8s.io` | `subjectaccessreviews` | `create` | whether a caller may `administer` `teams` |
 
@@ -22,11 +23,13 @@ mod known;
 mod listing;
 mod metrics;
 mod pace;
+mod params;
 mod secrets;
 mod stream;
 mod synced;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
@@ -39,11 +42,12 @@ use butler_api::{
 };
 use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, Facts};
+use butler_policies::policy::WantedParams;
 use butler_policies::review::Caller;
 use futures::future::{BoxFuture, FutureExt, select_all};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use tokio::sync::{mpsc, watch as shared};
 
 pub use self::api_server::ApiServer;
@@ -91,6 +95,18 @@ pub fn watch(
     metrics: Metrics,
     pace: Pace,
 ) -> (Synced, impl Future<Output = Infallible> + Send) {
+    let (_, no_params) = shared::channel(BTreeSet::new());
+    watch_with_params(client, snapshots, metrics, pace, no_params)
+}
+
+/// The same with the params of policies, which may be other ones at any time.
+pub fn watch_with_params(
+    client: Client,
+    snapshots: Arc<Snapshots>,
+    metrics: Metrics,
+    pace: Pace,
+    wanted_params: shared::Receiver<BTreeSet<WantedParams>>,
+) -> (Synced, impl Future<Output = Infallible> + Send) {
     let (messages, inbox) = mpsc::channel(writer::WAITING);
     let (missing, synced) = shared::channel(known::KINDS.into());
     let (wanted, secrets_wanted) = shared::channel(credentials::Wanted::new());
@@ -114,9 +130,11 @@ pub fn watch(
         DeserializeGuard<IPAllocation>,
         DeserializeGuard<ClusterCreationPolicy>,
         DeserializeGuard<User>,
-        PartialObjectMeta<Namespace>,
+        Namespace,
     ];
+    let params =
+        params::look_after(client.clone(), pace, metrics.clone(), wanted_params, messages.clone()).boxed();
     let secrets = secrets::look_after(client, pace, metrics, secrets_wanted, messages).boxed();
-    let all = watches.into_iter().chain([secrets, writer.run(known, inbox).boxed()]);
+    let all = watches.into_iter().chain([params, secrets, writer.run(known, inbox).boxed()]);
     (Synced(synced), select_all(all).map(|(never, _, _)| never))
 }

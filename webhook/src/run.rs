@@ -73,16 +73,32 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         }
     };
 
+    let policies = match options.policy_dir {
+        Some(_) => Arc::new(Policies::awaited()),
+        None => Arc::default(),
+    };
     let facts_metrics = facts::Metrics::default();
     facts_metrics.register(&mut registry);
     let snapshots = Arc::new(Snapshots::default());
-    let (synced, watching) =
-        facts::watch(client.clone(), snapshots.clone(), facts_metrics.clone(), Pace::default());
+    let (synced, watching) = facts::watch_with_params(
+        client.clone(),
+        snapshots.clone(),
+        facts_metrics.clone(),
+        Pace::default(),
+        policies.wanted_params(),
+    );
     background.spawn(async { match watching.await {} });
 
     let admission_metrics = admission::Metrics::default();
     admission_metrics.register(&mut registry);
-    let policies = policies(&client, &options, &mut registry, &mut background);
+    if let Some(directory) = &options.policy_dir {
+        let metrics = policy_files::Metrics::default();
+        metrics.register(&policies, &mut registry);
+        let events = Events::reported_by("butler-webhook", client.clone(), service(&options));
+        let files = PolicyFiles::new(directory, policies.clone(), metrics);
+        let files = files.events(events).facts(snapshots.clone());
+        background.spawn(async { match files.run().await {} });
+    }
     let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics)
         .with_policies(policies.clone());
 
@@ -185,23 +201,6 @@ async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
         }
         bound => bound.map_err(|source| RunError::Listen { address, source }),
     }
-}
-
-/// The policies in force, kept up to date in the background; none where no directory is given.
-fn policies(
-    client: &Client,
-    options: &Options,
-    registry: &mut Registry,
-    background: &mut JoinSet<()>,
-) -> Arc<Policies> {
-    let Some(directory) = &options.policy_dir else { return Arc::default() };
-    let policies = Arc::new(Policies::awaited());
-    let metrics = policy_files::Metrics::default();
-    metrics.register(&policies, registry);
-    let events = Events::reported_by("butler-webhook", client.clone(), service(options));
-    let files = PolicyFiles::new(directory, policies.clone(), metrics).events(events);
-    background.spawn(async { match files.run().await {} });
-    policies
 }
 
 /// What events are about.

@@ -4,6 +4,8 @@ use std::fmt;
 
 use butler_api::reference::NsRef;
 
+use crate::policy::ParamKind;
+
 /// Which object a finding rests on, be it there or not.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FactKey {
@@ -34,6 +36,8 @@ pub enum FactKey {
     /// Whether the API server authorizes that caller to `administer` Teams: a verb of our own, because anybody
     /// who may merely `update` them, such as a controller, is no administrator.
     Administrator(String),
+    /// A param of policies, of any kind.
+    Param(ParamKind, NsRef),
 }
 
 /// The kind of a fact.
@@ -65,6 +69,8 @@ pub enum FactKind {
     Secret,
     /// The answer of the API server's authorization.
     Administrator,
+    /// A param of policies.
+    Param,
 }
 
 impl FactKey {
@@ -84,6 +90,7 @@ impl FactKey {
             Self::Namespace(_) => FactKind::Namespace,
             Self::Secret(_) => FactKind::Secret,
             Self::Administrator(_) => FactKind::Administrator,
+            Self::Param(..) => FactKind::Param,
         }
     }
 }
@@ -104,6 +111,7 @@ impl fmt::Display for FactKind {
             Self::Namespace => "Namespace",
             Self::Secret => "Secret",
             Self::Administrator => "authorization",
+            Self::Param => "param",
         })
     }
 }
@@ -124,6 +132,7 @@ impl fmt::Display for FactKey {
             Self::Namespace(name) => write!(f, "Namespace `{name}`"),
             Self::Secret(at) => write!(f, "Secret `{}` in namespace `{}`", at.name, at.namespace),
             Self::Administrator(caller) => write!(f, "authorization of `{caller}`"),
+            Self::Param(kind, at) => write!(f, "{} `{}` in namespace `{}`", kind.kind, at.name, at.namespace),
         }
     }
 }

@@ -11,6 +11,10 @@ use super::{Fact, FactKey, Facts};
 impl Facts {
     /// Takes in one object, or its absence, and forgets what was known under that key before.
     pub fn learn(&mut self, key: FactKey, fact: Fact) {
+        if let (FactKey::Param(..), Fact::Unreadable) = (&key, &fact) {
+            // What is known of it stays: to take it for absent could lift what it denies.
+            return;
+        }
         self.unreadable.remove(&key);
         self.forget(&key);
         if self.unreadable_kinds.contains(&key.kind()) {
@@ -81,6 +85,7 @@ impl Facts {
             (FactKey::Administrator(caller), Fact::Administrator) => {
                 self.administrators.insert(caller.into(), ());
             }
+            (FactKey::Param(kind, at), Fact::Param(object)) => self.params.learn(&kind, at, Some(object)),
             // An object under the key of another kind was read wrongly by the caller; nobody can say then.
             (key, _) => {
                 self.unreadable.insert(key);
@@ -134,6 +139,7 @@ impl Facts {
             FactKey::Namespace(name) => drop(self.namespaces.remove(name.as_str())),
             FactKey::Secret(at) => drop(self.secrets.remove(at)),
             FactKey::Administrator(caller) => drop(self.administrators.remove(caller.as_str())),
+            FactKey::Param(kind, at) => self.params.learn(kind, at.clone(), None),
         }
     }
 }

@@ -41,6 +41,8 @@ pub enum Fact {
     Secret,
     /// The caller is an administrator.
     Administrator,
+    /// A param of policies.
+    Param(Document),
 }
 
 /// What matters about a Namespace.

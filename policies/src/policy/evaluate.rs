@@ -4,11 +4,12 @@ use super::definition::{
     Binding, Definition, EXTRAS, Expression, NAMES, NAMESPACE, OBJECT, OLD_OBJECT, PARAMS, REQUEST, Uses,
     VARIABLES,
 };
+use super::matching::Matching;
 use super::params::Params;
 use super::request::{Document, Request};
 use super::surroundings::{Extra, Surroundings};
 use crate::cel::{Computed, EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, Malformed, Tree, Value};
-use crate::facts::Lookup;
+use crate::facts::{FactKey, Lookup};
 
 /// What Kubernetes says when a budget is used up.
 pub(crate) const OVER_BUDGET: &str =
@@ -64,6 +65,29 @@ pub(crate) fn invocations<'p>(
         }
     };
     definition.bindings.iter().filter_map(bound).collect()
+}
+
+/// The objects that what a policy says of a request may rest on, beside the request.
+pub(crate) fn rests_on(
+    definition: &Definition,
+    params: &Params,
+    request: &Request<'_>,
+    surroundings: &dyn Surroundings,
+) -> Vec<FactKey> {
+    let mut keys: Vec<FactKey> =
+        definition.uses.extras().flat_map(|extra| surroundings.rests_on(extra, request)).collect();
+    let bindings = || definition.bindings.iter();
+    let matching = bindings().filter_map(|binding| binding.matching.as_ref());
+    let selects = std::iter::once(&definition.matching).chain(matching).any(Matching::selects_namespaces);
+    if (selects || definition.uses.has(NAMESPACE)) && !request.namespace().is_empty() {
+        keys.push(FactKey::Namespace(request.namespace().to_owned()));
+    }
+    let kind = definition.param_kind.as_ref();
+    keys.extend(
+        bindings()
+            .filter_map(|binding| params.rests_on(kind, binding.param_ref.as_ref(), request, surroundings)),
+    );
+    keys
 }
 
 /// Why a request cannot be shown to expressions.

@@ -87,8 +87,8 @@ fn read_all(files: &[SourceFile], problems: &mut Problems) -> Vec<Object> {
 }
 
 fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> PolicySet {
-    let Checked { policies, mut bindings, params, param_kinds } = checked;
-    let mut set = PolicySet { params, param_kinds, hash: hash(files), ..PolicySet::default() };
+    let Checked { policies, mut bindings, params, param_kinds, wanted_params } = checked;
+    let mut set = PolicySet { params, param_kinds, wanted_params, hash: hash(files), ..PolicySet::default() };
     for raw in policies {
         let key = (raw.kind, raw.name.text.to_string());
         let bound = bindings.remove(&key).unwrap_or_default();

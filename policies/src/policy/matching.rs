@@ -111,6 +111,11 @@ impl Matching {
         }
     }
 
+    /// Whether the labels of a Namespace decide.
+    pub(crate) fn selects_namespaces(&self) -> bool {
+        !self.namespaces.is_empty()
+    }
+
     /// Whether a request is matched.
     pub(crate) fn matches(
         &self,

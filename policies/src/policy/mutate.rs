@@ -17,7 +17,7 @@ pub use self::complete::{Completed, complete};
 use super::definition::{Binding, MutatingPolicy, Mutation, Reason};
 use super::evaluate::{
     Budget, Conditions, Invocation, Misconfigured, OVER_BUDGET, Unprepared, Values, conditions, invocations,
-    values, with_params,
+    rests_on, values, with_params,
 };
 use super::judged::{Decision, Denial, Evaluation, Outcome};
 use super::mutation::{Failed, Schema, mutate_by};
@@ -143,6 +143,12 @@ pub(crate) fn mutate_with(
     }
     if mutated.refusals.is_empty() && is_changed {
         mutated.object = Some(object);
+    }
+    if !mutated.refusals.is_empty() {
+        let policies = set.mutating_index.candidates(request).filter_map(|number| set.mutating.get(number));
+        let keys =
+            policies.flat_map(|policy| rests_on(&policy.definition, &set.params, request, surroundings));
+        mutated.rests_on = keys.collect();
     }
     mutated
 }

@@ -6,7 +6,8 @@ use std::fmt;
 use super::request::{Document, Request};
 use super::selector::Selector;
 use super::surroundings::Surroundings;
-use crate::facts::Lookup;
+use crate::facts::{FactKey, Lookup};
+use butler_api::reference::NsRef;
 
 /// The kind of a policy's params.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,6 +22,15 @@ impl fmt::Display for ParamKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, Kind={}", self.api_version, self.kind)
     }
+}
+
+/// Params that have to be watched in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct WantedParams {
+    /// Of this kind.
+    pub kind: ParamKind,
+    /// Only those of this namespace, so that no right is needed for others; nothing means all.
+    pub namespace: Option<String>,
 }
 
 /// Whether objects of a kind are in namespaces.
@@ -98,6 +108,25 @@ impl Params {
 
     fn find(&self, kind: &ParamKind, namespace: &str, name: &str) -> Option<&Document> {
         self.objects.get(kind)?.get(&(namespace.to_owned(), name.to_owned()))
+    }
+
+    /// The param that a binding names for a request, if it has to be in the cluster.
+    pub(crate) fn rests_on(
+        &self,
+        kind: Option<&ParamKind>,
+        reference: Option<&ParamRef>,
+        request: &Request<'_>,
+        surroundings: &dyn Surroundings,
+    ) -> Option<FactKey> {
+        let (kind, reference) = (kind?, reference?);
+        let Which::Name(name) = &reference.which else { return None };
+        let scope = kind.known_scope().or_else(|| surroundings.param_scope(kind))?;
+        let namespace = match scope {
+            ParamScope::Cluster => "",
+            ParamScope::Namespaced => reference.namespace.as_deref().unwrap_or(request.namespace()),
+        };
+        let at = || NsRef { name: name.clone(), namespace: namespace.to_owned() };
+        self.find(kind, namespace, name).is_none().then(|| FactKey::Param(kind.clone(), at()))
     }
 
     /// The params that a binding gives for a request: those in the files, then those in the cluster. Nothing stands for

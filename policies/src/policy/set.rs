@@ -3,7 +3,7 @@
 use super::definition::{Action, MutatingPolicy, ValidatingPolicy};
 use super::index::Index;
 use super::load;
-use super::params::{ParamKind, Params};
+use super::params::{ParamKind, Params, WantedParams};
 use super::problem::{Problem, SourceFile};
 use super::surroundings::Extra;
 
@@ -17,6 +17,7 @@ pub struct PolicySet {
     pub(crate) params: Params,
     pub(crate) policies: Vec<Policy>,
     pub(crate) param_kinds: Vec<ParamKind>,
+    pub(crate) wanted_params: Vec<WantedParams>,
     pub(crate) hash: String,
 }
 
@@ -126,5 +127,11 @@ impl PolicySet {
     #[must_use]
     pub fn param_kinds(&self) -> &[ParamKind] {
         &self.param_kinds
+    }
+
+    /// The same with where they are: each kind everywhere, or in the namespaces that bindings name.
+    #[must_use]
+    pub fn wanted_params(&self) -> &[WantedParams] {
+        &self.wanted_params
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::definition::{Action, Binding, Reason, ValidatingPolicy, Validation};
 use super::evaluate::{
-    Budget, Conditions, Invocation, OVER_BUDGET, Unprepared, Values, conditions, invocations, values,
-    with_params,
+    Budget, Conditions, Invocation, OVER_BUDGET, Unprepared, Values, conditions, invocations, rests_on,
+    values, with_params,
 };
 use super::judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 use super::request::Request;
@@ -28,8 +28,8 @@ pub fn validate(set: &PolicySet, request: &Request<'_>, surroundings: &dyn Surro
         let before = judged.denials.len();
         judge(policy, set, request, surroundings, &mut judged);
         if judged.denials.len() > before {
-            let extras = policy.definition.uses.extras();
-            judged.rests_on.extend(extras.flat_map(|extra| surroundings.rests_on(extra, request)));
+            let keys = rests_on(&policy.definition, &set.params, request, surroundings);
+            judged.rests_on.extend(keys);
         }
     }
     judged

@@ -26,6 +26,7 @@ use super::kept::{CONFIG_NAME, Kept, namespace_fact};
 use super::listing;
 use super::metrics::Metrics;
 use super::pace::Complaints;
+use super::params;
 use super::secrets;
 
 /// How long one look may take. The API server waits five seconds for the whole review.
@@ -82,6 +83,7 @@ impl ApiServer {
             FactKey::Namespace(name) => self.namespace(name).await,
             FactKey::Secret(at) => secrets::exists(&self.client, at).await,
             FactKey::Administrator(name) => self.administrator(name, caller).await,
+            FactKey::Param(kind, at) => params::read(&self.client, kind, at).await,
         }
     }
 
@@ -108,7 +110,7 @@ impl ApiServer {
             return Ok(Fact::Absent);
         }
         let api: Api<Namespace> = Api::all(self.client.clone());
-        let namespace = found(api.get_metadata(name).await)?;
+        let namespace = found(api.get(name).await)?;
         Ok(namespace.map_or(Fact::Absent, |it| Fact::Namespace(namespace_fact(&it))))
     }
 

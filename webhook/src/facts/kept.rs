@@ -13,11 +13,14 @@ use butler_api::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, IPAllocationStatus, NetworkPool,
     ProviderConfig, Team, TeamStatus, TenantAddon, TenantCluster, User,
 };
+use butler_policies::cel::Tree;
 use butler_policies::facts::{Fact, FactKey, FactKind, NamespaceFact};
+use butler_policies::policy::{Document, complete_namespace};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::DeserializeGuard;
 use kube::{Resource, ResourceExt};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::failure::without_quotes;
@@ -102,8 +105,8 @@ impl<K: Kept> Watched for DeserializeGuard<K> {
     }
 }
 
-/// Metadata is all that is asked for, so there is nothing in it that could be unreadable.
-impl Watched for PartialObjectMeta<Namespace> {
+/// The API server itself knows what a Namespace is, so there is nothing in it that could be unreadable.
+impl Watched for Namespace {
     const KIND: FactKind = FactKind::Namespace;
     const FIELDS: Option<&'static str> = None;
 
@@ -119,12 +122,28 @@ impl Watched for PartialObjectMeta<Namespace> {
 
 /// Butler puts the label of the team, and the one that says who made it, on the namespace of a team. The namespace of
 /// a tenant's cluster has them too, and beside them the name of the cluster.
-pub(super) fn namespace_fact(namespace: &PartialObjectMeta<Namespace>) -> NamespaceFact {
+pub(super) fn namespace_fact(namespace: &Namespace) -> NamespaceFact {
     let labels = namespace.labels();
     let is_butlers = labels.get(labels::MANAGED_BY).is_some_and(|by| by == labels::MANAGED_BY_BUTLER);
     let is_a_clusters = labels.contains_key(labels::TENANT);
     let team = labels.get(labels::TEAM).filter(|_| is_butlers && !is_a_clusters);
-    NamespaceFact { team: team.cloned(), object: None }
+    NamespaceFact { team: team.cloned(), object: shown(namespace) }
+}
+
+/// A Namespace as policies see it: like Kubernetes, without who owns it and who wrote which field.
+fn shown(namespace: &Namespace) -> Option<Document> {
+    let mut namespace = namespace.clone();
+    namespace.metadata.managed_fields = None;
+    namespace.metadata.owner_references = None;
+    let mut json = serde_json::to_value(&namespace).ok()?;
+    complete_namespace(&mut json);
+    document(&json)
+}
+
+/// An object in the form in which policies see it; nothing if it nests too deeply.
+pub(super) fn document(object: &impl Serialize) -> Option<Document> {
+    let text = serde_json::to_string(object).ok()?;
+    Some(Arc::new(Tree::parse(&text).ok()?.into_owned()))
 }
 
 pub(super) fn name_of(metadata: &ObjectMeta) -> NsRef {
@@ -251,9 +270,7 @@ mod tests {
     fn a_namespace_is_a_teams_only_if_butler_made_it_for_the_team() {
         let team = |labels: Value| {
             let namespace = json!({"metadata": {"name": "payments", "labels": labels}});
-            let entry = serde_json::from_value::<PartialObjectMeta<Namespace>>(namespace)
-                .expect("namespace")
-                .into_entry();
+            let entry = serde_json::from_value::<Namespace>(namespace).expect("namespace").into_entry();
             assert_eq!(entry.key, Some(FactKey::Namespace("payments".to_owned())));
             match entry.fact {
                 Fact::Namespace(namespace) => namespace.team,

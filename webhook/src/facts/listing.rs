@@ -34,9 +34,11 @@ pub(super) async fn list(
         FactKind::Team => pages(Api::<DeserializeGuard<Team>>::all(client)).await,
         FactKind::Definition => pages(Api::<DeserializeGuard<AddonDefinition>>::all(client)).await,
         FactKind::CreationPolicy => pages(Api::<DeserializeGuard<ClusterCreationPolicy>>::all(client)).await,
-        FactKind::User | FactKind::Namespace | FactKind::Secret | FactKind::Administrator => {
-            Err(Failure::new("NotListed", "this kind is not listed"))
-        }
+        FactKind::User
+        | FactKind::Namespace
+        | FactKind::Secret
+        | FactKind::Administrator
+        | FactKind::Param => Err(Failure::new("NotListed", "this kind is not listed")),
     }
 }
 

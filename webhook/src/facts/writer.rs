@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use butler_api::reference::NsRef;
 use butler_policies::facts::{Fact, FactKind};
+use butler_policies::policy::{ParamScope, WantedParams};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Snapshots;
 use super::credentials::Wanted;
-use super::known::{Heard, Known, News};
+use super::known::{Heard, Known, News, Shelved};
 use super::metrics::Metrics;
 use super::pace::Pace;
 
@@ -28,8 +29,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub(super) enum Message {
     /// A watch says something.
     Watched {
-        /// Of that kind.
-        kind: FactKind,
+        /// Of what is on that shelf.
+        shelf: Shelved,
         /// What it says.
         heard: Heard,
     },
@@ -40,6 +41,15 @@ pub(super) enum Message {
         /// What was found.
         fact: Fact,
     },
+    /// Params of policies are watched from now on.
+    ParamsWatched {
+        /// Which.
+        wanted: WantedParams,
+        /// Whether they are in namespaces.
+        scope: ParamScope,
+    },
+    /// They are not any more.
+    ParamsUnwanted(WantedParams),
 }
 
 /// What the writer tells others.
@@ -68,8 +78,10 @@ impl Writer {
                     let now = Instant::now();
                     for message in batch.drain(..) {
                         news = news.and(match message {
-                            Message::Watched { kind, heard } => known.hear(kind, heard, now),
+                            Message::Watched { shelf, heard } => known.hear(&shelf, heard, now),
                             Message::Secret { at, fact } => known.hear_of_secret(at, fact),
+                            Message::ParamsWatched { wanted, scope } => known.watch_params(wanted, scope, now),
+                            Message::ParamsUnwanted(wanted) => known.forget_params(&wanted),
                         });
                     }
                 }
@@ -79,7 +91,7 @@ impl Writer {
                         tracing::warn!(%kind, "nothing was heard of the kind for too long, so it counts as unknown");
                         news = News::Publish;
                     }
-                    for (kind, objects, heard) in known.overview() {
+                    for (kind, (objects, heard)) in known.overview() {
                         self.metrics.seen(kind, objects, now.saturating_duration_since(heard));
                     }
                 }

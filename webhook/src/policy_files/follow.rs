@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use super::in_force::Policies;
 use super::metrics::Metrics;
 use super::read::read;
+use crate::facts::Snapshots;
 
 /// Problems that are logged one by one.
 const MOST_LOGGED: usize = 20;
@@ -19,6 +20,10 @@ const MOST_LOGGED: usize = 20;
 const LONGEST_LOGGED: usize = 4_096;
 /// How much of one problem an event says, which holds 1,024 bytes in all.
 const LONGEST_TOLD: usize = 600;
+
+/// How long a set waits for its params, and how often it looks. A change is to be in force within two seconds.
+const PATIENCE: Duration = Duration::from_secs(1);
+const GLANCE: Duration = Duration::from_millis(20);
 
 const LOADED: Topic = Topic { reason: "PoliciesLoaded", action: "Load" };
 const REFUSED: Topic = Topic { reason: "PoliciesRefused", action: "Load" };
@@ -45,6 +50,7 @@ pub struct PolicyFiles {
     policies: Arc<Policies>,
     metrics: Metrics,
     report: Report,
+    facts: Option<Arc<Snapshots>>,
     pace: Pace,
     suspect: Option<Suspect>,
 }
@@ -80,6 +86,7 @@ impl PolicyFiles {
             policies,
             metrics,
             report: Report::new(None),
+            facts: None,
             pace: Pace::default(),
             suspect: None,
         }
@@ -89,6 +96,13 @@ impl PolicyFiles {
     #[must_use]
     pub fn events(mut self, events: Events) -> Self {
         self.report = Report::new(Some(events));
+        self
+    }
+
+    /// Waits a moment for the params that new policies want, so that nobody is denied because they are not known yet.
+    #[must_use]
+    pub fn facts(mut self, facts: Arc<Snapshots>) -> Self {
+        self.facts = Some(facts);
         self
     }
 
@@ -141,12 +155,30 @@ impl PolicyFiles {
     async fn load(&self, loaded: Loaded, files: &[SourceFile]) {
         let Loaded { set, problems } = loaded;
         let (hash, count) = (set.hash().to_owned(), set.policies().len());
+        self.have_params(&set).await;
         self.policies.replace(set);
         self.metrics.loaded(&problems, Timestamp::now());
         log(&problems, files);
         tracing::info!(hash, policies = count, files = files.len(), "policies are in force");
         let note = format!("{count} policies of `{}` are in force, {hash}", self.directory.display());
         self.report.tell(LOADED, note).await;
+    }
+
+    /// Until the params of a set are known, or patience ends: those of one binding that cannot be read must not keep
+    /// all others out of force.
+    async fn have_params(&self, set: &PolicySet) {
+        let Some(facts) = self.facts.as_ref().filter(|_| !set.wanted_params().is_empty()) else { return };
+        self.policies.prepare(set);
+        let known = async {
+            while !set.wanted_params().iter().all(|wanted| facts.current().params.knows(wanted)) {
+                tokio::time::sleep(GLANCE).await;
+            }
+        };
+        if tokio::time::timeout(PATIENCE, known).await.is_err() {
+            tracing::warn!(
+                "not all params of the policies are known yet; what needs them is not judged until they are"
+            );
+        }
     }
 
     async fn refuse(&mut self, which: String, refusal: Refusal) -> Option<Duration> {

@@ -1,9 +1,11 @@
 //! The policies in force.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use butler_policies::policy::{Evaluation, Kind, PolicySet};
+use butler_policies::policy::{Evaluation, Kind, PolicySet, WantedParams};
+use tokio::sync::watch;
 
 use super::meters::Meters;
 
@@ -13,6 +15,7 @@ pub struct Policies {
     current: ArcSwapOption<InForce>,
     /// Why there is no set.
     missing: Mutex<String>,
+    wanted_params: watch::Sender<BTreeSet<WantedParams>>,
 }
 
 /// A set of policies with what was counted of each.
@@ -41,7 +44,11 @@ impl Policies {
     /// Nobody knows yet, and until somebody does every review is turned away: a gate without the policies it is given
     /// would let through what they forbid.
     pub fn awaited() -> Self {
-        Self { current: ArcSwapOption::empty(), missing: Mutex::new("not loaded yet".to_owned()) }
+        Self {
+            current: ArcSwapOption::empty(),
+            missing: Mutex::new("not loaded yet".to_owned()),
+            wanted_params: watch::Sender::default(),
+        }
     }
 
     /// Those in force; nothing if nobody knows.
@@ -56,8 +63,28 @@ impl Policies {
 
     /// Takes a set into force. What was counted of policies that it has, too, goes on.
     pub fn replace(&self, set: PolicySet) {
+        self.want(set.wanted_params().iter().cloned().collect());
         let meters = Meters::of(&set, self.current.load().as_deref().map(|before| &before.meters));
         self.current.store(Some(Arc::new(InForce { set, meters })));
+    }
+
+    /// The params that have to be watched for those in force.
+    pub fn wanted_params(&self) -> watch::Receiver<BTreeSet<WantedParams>> {
+        self.wanted_params.subscribe()
+    }
+
+    /// Has the params of a set watched that is about to come into force, beside those that already are.
+    pub(super) fn prepare(&self, set: &PolicySet) {
+        let now = self.wanted_params.borrow().clone();
+        self.want(now.into_iter().chain(set.wanted_params().iter().cloned()).collect());
+    }
+
+    fn want(&self, wanted: BTreeSet<WantedParams>) {
+        self.wanted_params.send_if_modified(|now| {
+            let is_new = *now != wanted;
+            *now = wanted;
+            is_new
+        });
     }
 
     /// Whether reviews can be judged.

@@ -6,6 +6,7 @@ mod replica;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 use butler_bench::control_plane::free_port;
 use butler_bench::{ControlPlane, Options, User};
@@ -39,13 +40,15 @@ pub(crate) struct Setup {
     pub(crate) caller_proof: bool,
     /// Whether everything that the program asks of the API server is recorded.
     pub(crate) audited: bool,
+    /// Whether the program reads policies from a directory.
+    pub(crate) policies: bool,
     /// For how many seconds a replica that is asked to stop goes on.
     pub(crate) drain_delay: u16,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { replicas: 1, caller_proof: false, audited: false, drain_delay: 0 }
+        Self { replicas: 1, caller_proof: false, audited: false, policies: false, drain_delay: 0 }
     }
 }
 
@@ -77,6 +80,7 @@ impl Gate {
         let account = plane.user(ACCOUNT, &GROUPS).unwrap();
         let (client, balancer) = (plane.client().await.unwrap(), Balancer::start().await);
         let mut gate = Self { replicas: Vec::new(), balancer, setup, account, client, plane };
+        fs::create_dir(gate.policy_directory()).unwrap();
         for _ in 0..setup.replicas {
             gate.add_replica().await;
         }
@@ -120,6 +124,11 @@ impl Gate {
         self.replicas.push(replica);
     }
 
+    /// Where the program reads policies, if it reads any.
+    pub(crate) fn policy_directory(&self) -> PathBuf {
+        self.plane.data_directory().join("policies")
+    }
+
     fn arguments(&self) -> Vec<String> {
         let mut arguments = vec![
             format!("--kubeconfig={}", self.account.kubeconfig().display()),
@@ -131,6 +140,9 @@ impl Gate {
         if self.setup.caller_proof {
             arguments.push(format!("--client-ca={}", self.plane.pki().file("ca.crt").display()));
             arguments.push(format!("--client-name={CALLER}"));
+        }
+        if self.setup.policies {
+            arguments.push(format!("--policy-dir={}", self.policy_directory().display()));
         }
         arguments
     }

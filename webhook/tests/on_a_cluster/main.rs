@@ -15,6 +15,7 @@ mod in_a_row;
 mod load;
 mod manifests;
 mod objects;
+mod policies;
 mod recovery;
 mod replicas;
 mod rights;

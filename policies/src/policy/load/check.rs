@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use super::super::matching::one_or_all;
-use super::super::params::{ParamKind, ParamScope, Params, Which};
+use super::super::params::{ParamKind, ParamScope, Params, WantedParams, Which};
 use super::super::problem::{Place, Problems, quoted};
 use super::super::read::{Object, RawBinding, RawParam, RawPolicy};
 use super::super::set::Kind;
@@ -19,6 +19,7 @@ pub(super) struct Checked {
     pub(super) bindings: Bindings,
     pub(super) params: Params,
     pub(super) param_kinds: Vec<ParamKind>,
+    pub(super) wanted_params: Vec<WantedParams>,
 }
 
 /// Names that end so are for files that kube-apiserver reads itself (KEP-5793), which takes no params there.
@@ -87,11 +88,17 @@ pub(super) fn check(objects: Vec<Object>, problems: &mut Problems) -> Checked {
             }
         }
     }
+    let kinds: BTreeSet<ParamKind> = live.iter().map(|wanted: &WantedParams| wanted.kind.clone()).collect();
+    // Who wants all of a kind wants those of a namespace too.
+    let everywhere = |wanted: &WantedParams| WantedParams { namespace: None, ..wanted.clone() };
+    let wanted =
+        live.iter().filter(|wanted| wanted.namespace.is_none() || !live.contains(&everywhere(wanted)));
     Checked {
         policies: policies.into_values().collect(),
         bindings: by_policy,
         params,
-        param_kinds: live.into_iter().collect(),
+        param_kinds: kinds.into_iter().collect(),
+        wanted_params: wanted.cloned().collect(),
     }
 }
 
@@ -193,13 +200,13 @@ fn take_params(
     params
 }
 
-/// Whether a binding and its policy agree on params; gives the kind if some have to come from the cluster.
+/// Whether a binding and its policy agree on params; gives those that have to come from the cluster.
 fn check_params(
     policy: &RawPolicy,
     binding: &RawBinding,
     params: &Params,
     problems: &mut Problems,
-) -> Option<ParamKind> {
+) -> Option<WantedParams> {
     let (kind, (reference, place)) = match (&policy.param_kind, &binding.param_ref) {
         (None, None) => return None,
         (None, Some((_, place))) => {
@@ -223,6 +230,7 @@ fn check_params(
         let message = format!("spec.paramRef.namespace: has to be left out; no {} is in one", kind.kind);
         problems.error(place, "invalid-value", message);
     }
+    let wanted = || WantedParams { kind: kind.clone(), namespace: reference.namespace.clone() };
     match &reference.which {
         Which::Name(name) if params.has(kind, reference.namespace.as_deref(), name) => None,
         Which::Name(name) => {
@@ -230,8 +238,8 @@ fn check_params(
             let message =
                 format!("spec.paramRef.name: no file has {what} {name}, so it has to be in the cluster");
             problems.note(place, "live-params", message);
-            Some(kind.clone())
+            Some(wanted())
         }
-        Which::Selected(_) => Some(kind.clone()),
+        Which::Selected(_) => Some(wanted()),
     }
 }

@@ -327,6 +327,7 @@ fn params_are_in_files_or_in_the_cluster() {
     assert!(here.set.param_kinds().is_empty() && here.problems.is_empty());
     let elsewhere = loaded(&with("name: limits, namespace: other", map));
     assert_eq!(elsewhere.set.param_kinds().len(), 1);
+    assert_eq!(elsewhere.set.wanted_params().len(), 1);
     assert_eq!(elsewhere.problems[0].code, "live-params");
     let twice = problems(&with("name: limits", &format!("{map}{map}")));
     assert_eq!(

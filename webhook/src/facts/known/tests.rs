@@ -1,9 +1,10 @@
 use butler_api::{ButlerConfig, ProviderConfig, Team, TenantCluster, User};
+use butler_policies::policy::ParamKind;
 use kube::core::DeserializeGuard;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::facts::kept::{Kept, Watched};
+use crate::facts::kept::{Kept, Watched, document};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -42,11 +43,15 @@ fn name(name: &str) -> NsRef {
 
 /// Lists these objects of a kind.
 fn list(known: &mut Known, kind: FactKind, entries: impl IntoIterator<Item = Entry>, now: Instant) {
-    assert_eq!(known.hear(kind, Heard::Listing, now), News::Wait);
+    assert_eq!(known.hear(&Shelved::Kind(kind), Heard::Listing, now), News::Wait);
     for entry in entries {
-        assert_eq!(known.hear(kind, Heard::Listed(entry), now), News::Wait, "a list is published once");
+        assert_eq!(
+            known.hear(&Shelved::Kind(kind), Heard::Listed(entry), now),
+            News::Wait,
+            "a list is published once"
+        );
     }
-    assert_eq!(known.hear(kind, Heard::ListedAll, now), News::Publish);
+    assert_eq!(known.hear(&Shelved::Kind(kind), Heard::ListedAll, now), News::Publish);
 }
 
 fn is_admin(known: &Known, email: &str) -> Option<bool> {
@@ -59,11 +64,11 @@ fn nothing_is_known_of_a_kind_before_its_first_list_is_complete() {
     let start = Instant::now();
     let mut known = Known::new(start);
     assert_eq!(known.missing().len(), KINDS.len());
-    known.hear(FactKind::Team, Heard::Listing, start);
-    known.hear(FactKind::Team, Heard::Listed(team("payments")), start);
-    known.hear(FactKind::Team, Heard::Alive, start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listing, start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listed(team("payments")), start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Alive, start);
     assert_eq!(known.facts().team("shipping"), Lookup::Unknown);
-    known.hear(FactKind::Team, Heard::ListedAll, start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::ListedAll, start);
     assert_eq!(known.facts().team("shipping"), Lookup::Absent);
     assert!(known.facts().team("payments").found().is_some());
     assert_eq!(known.facts().cluster(&at("orders")), Lookup::Unknown, "other kinds are not listed yet");
@@ -75,11 +80,17 @@ fn events_are_published_at_once() {
     let start = Instant::now();
     let mut known = Known::new(start);
     list(&mut known, FactKind::Team, [], start);
-    assert_eq!(known.hear(FactKind::Team, Heard::Applied(team("payments")), start), News::Publish);
+    assert_eq!(
+        known.hear(&Shelved::Kind(FactKind::Team), Heard::Applied(team("payments")), start),
+        News::Publish
+    );
     assert!(known.facts().team("payments").found().is_some());
-    assert_eq!(known.hear(FactKind::Team, Heard::Deleted(name("payments")), start), News::Publish);
+    assert_eq!(
+        known.hear(&Shelved::Kind(FactKind::Team), Heard::Deleted(name("payments")), start),
+        News::Publish
+    );
     assert_eq!(known.facts().team("payments"), Lookup::Absent);
-    assert_eq!(known.hear(FactKind::Team, Heard::Alive, start), News::Wait);
+    assert_eq!(known.hear(&Shelved::Kind(FactKind::Team), Heard::Alive, start), News::Wait);
 }
 
 #[test]
@@ -88,14 +99,14 @@ fn what_a_later_list_does_not_show_is_forgotten() {
     let mut known = Known::new(start);
     list(&mut known, FactKind::Team, [team("payments"), team("shipping"), broken_team("odd")], start);
     // A list that broke off forgets nothing, and what it showed does not count for the next.
-    known.hear(FactKind::Team, Heard::Listing, start);
-    known.hear(FactKind::Team, Heard::Listed(team("payments")), start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listing, start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listed(team("payments")), start);
     assert!(known.facts().team("shipping").found().is_some());
     list(&mut known, FactKind::Team, [team("shipping")], start);
     assert!(known.facts().team("shipping").found().is_some());
     assert_eq!(known.facts().team("payments"), Lookup::Absent);
     assert_eq!(known.facts().team("odd"), Lookup::Absent);
-    assert!(known.overview().any(|(kind, objects, _)| (kind, objects) == (FactKind::Team, 1)));
+    assert_eq!(known.overview().get(&FactKind::Team).map(|(objects, _)| *objects), Some(1));
 }
 
 #[test]
@@ -105,10 +116,10 @@ fn an_object_that_cannot_be_read_makes_only_its_own_key_unknown() {
     list(&mut known, FactKind::Team, [team("payments"), broken_team("odd")], start);
     assert_eq!(known.facts().team("odd"), Lookup::Unknown);
     assert_eq!(known.facts().team("other"), Lookup::Absent);
-    known.hear(FactKind::Team, Heard::Applied(broken_team("payments")), start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Applied(broken_team("payments")), start);
     assert_eq!(known.facts().team("payments"), Lookup::Unknown, "the past is no answer");
-    known.hear(FactKind::Team, Heard::Applied(team("payments")), start);
-    known.hear(FactKind::Team, Heard::Deleted(name("odd")), start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Applied(team("payments")), start);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Deleted(name("odd")), start);
     assert!(known.facts().team("payments").found().is_some());
     assert!(known.facts().knows_all(FactKind::Team));
 }
@@ -120,8 +131,8 @@ fn only_the_config_called_butler_counts() {
     let mut known = Known::new(start);
     list(&mut known, FactKind::Config, [config("other")], start);
     assert_eq!(known.facts().config(), Lookup::Absent);
-    known.hear(FactKind::Config, Heard::Applied(config("butler")), start);
-    known.hear(FactKind::Config, Heard::Deleted(name("other")), start);
+    known.hear(&Shelved::Kind(FactKind::Config), Heard::Applied(config("butler")), start);
+    known.hear(&Shelved::Kind(FactKind::Config), Heard::Deleted(name("other")), start);
     assert!(known.facts().config().found().is_some());
 }
 
@@ -131,10 +142,14 @@ fn a_new_address_leaves_nobody_behind_under_the_old_one() {
     let mut known = Known::new(start);
     list(&mut known, FactKind::User, [user("ana", "Ana@Example.org", "admin")], start);
     assert_eq!(is_admin(&known, "ana@example.org"), Some(true));
-    known.hear(FactKind::User, Heard::Applied(user("ana", "ana@example.net", "admin")), start);
+    known.hear(
+        &Shelved::Kind(FactKind::User),
+        Heard::Applied(user("ana", "ana@example.net", "admin")),
+        start,
+    );
     assert_eq!(known.facts().user("ana@example.org"), Lookup::Absent);
     assert_eq!(is_admin(&known, "ANA@example.net"), Some(true));
-    known.hear(FactKind::User, Heard::Deleted(name("ana")), start);
+    known.hear(&Shelved::Kind(FactKind::User), Heard::Deleted(name("ana")), start);
     assert_eq!(known.facts().user("ana@example.net"), Lookup::Absent);
 }
 
@@ -146,9 +161,9 @@ fn of_two_users_with_one_address_the_first_by_name_counts() {
         let mut known = Known::new(start);
         list(&mut known, FactKind::User, order, start);
         assert_eq!(is_admin(&known, "ana@example.org"), Some(false));
-        known.hear(FactKind::User, Heard::Deleted(name("a")), start);
+        known.hear(&Shelved::Kind(FactKind::User), Heard::Deleted(name("a")), start);
         assert_eq!(is_admin(&known, "ana@example.org"), Some(true), "the other is still there");
-        known.hear(FactKind::User, Heard::Deleted(name("b")), start);
+        known.hear(&Shelved::Kind(FactKind::User), Heard::Deleted(name("b")), start);
         assert_eq!(known.facts().user("ana@example.org"), Lookup::Absent);
     }
 }
@@ -159,12 +174,16 @@ fn a_user_that_cannot_be_read_is_unknown_under_the_address_it_had() {
     let broken = || entry::<User>(json!({"metadata": {"name": "ana"}, "spec": {"email": 7}}));
     let mut known = Known::new(start);
     list(&mut known, FactKind::User, [user("ana", "ana@example.org", "admin")], start);
-    known.hear(FactKind::User, Heard::Applied(broken()), start);
+    known.hear(&Shelved::Kind(FactKind::User), Heard::Applied(broken()), start);
     assert_eq!(known.facts().user("ana@example.org"), Lookup::Unknown);
-    known.hear(FactKind::User, Heard::Deleted(name("ana")), start);
-    known.hear(FactKind::User, Heard::Applied(broken()), start);
+    known.hear(&Shelved::Kind(FactKind::User), Heard::Deleted(name("ana")), start);
+    known.hear(&Shelved::Kind(FactKind::User), Heard::Applied(broken()), start);
     assert!(!known.facts().knows_all(FactKind::User), "somebody is there and nobody can say who");
-    known.hear(FactKind::User, Heard::Applied(user("ana", "ana@example.net", "admin")), start);
+    known.hear(
+        &Shelved::Kind(FactKind::User),
+        Heard::Applied(user("ana", "ana@example.net", "admin")),
+        start,
+    );
     assert!(known.facts().knows_all(FactKind::User));
 }
 
@@ -177,15 +196,15 @@ fn a_silent_kind_is_lost_and_any_sign_of_life_brings_it_back() {
     }
     let later = start + PATIENCE - Duration::from_secs(1);
     for kind in KINDS.iter().filter(|kind| **kind != FactKind::Team) {
-        assert_eq!(known.hear(*kind, Heard::Alive, later), News::Wait);
+        assert_eq!(known.hear(&Shelved::Kind(*kind), Heard::Alive, later), News::Wait);
     }
     assert!(known.lose_silent(later, PATIENCE).is_empty());
     let too_late = start + PATIENCE;
-    assert_eq!(known.lose_silent(too_late, PATIENCE), [FactKind::Team]);
+    assert_eq!(known.lose_silent(too_late, PATIENCE), [Shelved::Kind(FactKind::Team)]);
     assert!(known.lose_silent(too_late, PATIENCE).is_empty(), "said once");
     assert_eq!(known.facts().team("payments"), Lookup::Unknown);
     assert_eq!(known.facts().cluster(&at("orders")), Lookup::Absent);
-    assert_eq!(known.hear(FactKind::Team, Heard::Alive, too_late), News::Publish);
+    assert_eq!(known.hear(&Shelved::Kind(FactKind::Team), Heard::Alive, too_late), News::Publish);
     assert_eq!(known.facts().team("payments"), Lookup::Absent);
 }
 
@@ -195,12 +214,12 @@ fn a_lost_kind_that_is_listed_again_is_known_only_when_the_list_is_complete() {
     let mut known = Known::new(start);
     list(&mut known, FactKind::Team, [team("payments")], start);
     let now = start + PATIENCE;
-    assert_eq!(known.lose_silent(now, PATIENCE), [FactKind::Team]);
-    known.hear(FactKind::Team, Heard::Listing, now);
-    assert_eq!(known.hear(FactKind::Team, Heard::Listed(team("shipping")), now), News::Wait);
-    assert_eq!(known.hear(FactKind::Team, Heard::Alive, now), News::Wait);
+    assert_eq!(known.lose_silent(now, PATIENCE), [Shelved::Kind(FactKind::Team)]);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listing, now);
+    assert_eq!(known.hear(&Shelved::Kind(FactKind::Team), Heard::Listed(team("shipping")), now), News::Wait);
+    assert_eq!(known.hear(&Shelved::Kind(FactKind::Team), Heard::Alive, now), News::Wait);
     assert_eq!(known.facts().team("other"), Lookup::Unknown);
-    known.hear(FactKind::Team, Heard::ListedAll, now);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::ListedAll, now);
     assert_eq!(known.facts().team("other"), Lookup::Absent);
     assert_eq!(known.facts().team("payments"), Lookup::Absent);
 }
@@ -210,8 +229,8 @@ fn asking_for_a_list_is_no_sign_of_life() {
     let start = Instant::now();
     let mut known = Known::new(start);
     list(&mut known, FactKind::Team, [], start);
-    known.hear(FactKind::Team, Heard::Listing, start + PATIENCE);
-    assert_eq!(known.lose_silent(start + PATIENCE, PATIENCE), [FactKind::Team]);
+    known.hear(&Shelved::Kind(FactKind::Team), Heard::Listing, start + PATIENCE);
+    assert_eq!(known.lose_silent(start + PATIENCE, PATIENCE), [Shelved::Kind(FactKind::Team)]);
 }
 
 #[test]
@@ -229,7 +248,7 @@ fn secrets_are_known_as_long_as_a_provider_refers_to_them() {
     assert_eq!(known.facts().secret(&at("creds")), Lookup::Unknown);
     assert_eq!(known.hear_of_secret(at("creds"), Fact::Absent), News::Publish);
     assert_eq!(known.hear_of_secret(at("creds"), Fact::Secret), News::Publish);
-    known.hear(FactKind::Provider, Heard::Applied(provider("harvester-a", "other")), start);
+    known.hear(&Shelved::Kind(FactKind::Provider), Heard::Applied(provider("harvester-a", "other")), start);
     assert_eq!(known.facts().secret(&at("creds")), Lookup::Absent);
     assert_eq!(known.hear_of_secret(at("creds"), Fact::Secret), News::Wait, "too late");
     known.hear_of_secret(at("other"), Fact::Secret);
@@ -273,4 +292,62 @@ fn what_no_rule_reads_is_not_stored() {
     let spec = written.as_object_mut().expect("object").remove("spec").expect("spec");
     assert_eq!(written, expected);
     assert_eq!(spec["workers"]["replicas"], 3);
+}
+
+fn wanted(namespace: Option<&str>) -> WantedParams {
+    let kind = ParamKind { api_version: "v1".to_owned(), kind: "ConfigMap".to_owned() };
+    WantedParams { kind, namespace: namespace.map(str::to_owned) }
+}
+
+fn param(namespace: &str) -> Entry {
+    let name = NsRef { name: "limits".to_owned(), namespace: namespace.to_owned() };
+    let fact = document(&json!({"data": {"most": "5"}})).map_or(Fact::Unreadable, Fact::Param);
+    Entry { key: Some(FactKey::Param(wanted(None).kind, name.clone())), name, fact }
+}
+
+/// What is known of the param in a namespace: here, not here, or nobody can say.
+fn is_there(known: &Known, namespace: &str) -> Option<bool> {
+    match known.facts().params.find(&wanted(None).kind, namespace, "limits") {
+        Lookup::Found(_) => Some(true),
+        Lookup::Absent => Some(false),
+        Lookup::Unknown => None,
+    }
+}
+
+#[test]
+fn params_are_known_where_they_are_watched_once_they_are_listed() {
+    let start = Instant::now();
+    let mut known = Known::new(start);
+    let (here, shelf) = (wanted(Some("a")), Shelved::Params(wanted(Some("a"))));
+    assert_eq!(known.hear(&shelf, Heard::Listing, start), News::Wait, "nobody wants them yet");
+    known.watch_params(here.clone(), ParamScope::Namespaced, start);
+    assert_eq!(is_there(&known, "a"), None);
+    known.hear(&shelf, Heard::Listing, start);
+    known.hear(&shelf, Heard::Listed(param("a")), start);
+    assert_eq!(known.hear(&shelf, Heard::ListedAll, start), News::Publish);
+    assert_eq!((is_there(&known, "a"), is_there(&known, "b")), (Some(true), None));
+    assert!(!known.missing().contains(&FactKind::Param));
+
+    let lost = start + PATIENCE;
+    assert!(known.lose_silent(lost, PATIENCE).contains(&shelf));
+    assert_eq!(is_there(&known, "a"), None);
+    known.hear(&shelf, Heard::Deleted(param("a").name), lost);
+    assert_eq!(is_there(&known, "a"), Some(false));
+    known.forget_params(&here);
+    assert_eq!(is_there(&known, "a"), None);
+}
+
+#[test]
+fn params_that_others_still_want_stay() {
+    let start = Instant::now();
+    let mut known = Known::new(start);
+    for place in [Some("a"), None] {
+        let shelf = Shelved::Params(wanted(place));
+        known.watch_params(wanted(place), ParamScope::Namespaced, start);
+        known.hear(&shelf, Heard::Listing, start);
+        known.hear(&shelf, Heard::Listed(param("a")), start);
+        known.hear(&shelf, Heard::ListedAll, start);
+    }
+    known.forget_params(&wanted(Some("a")));
+    assert_eq!((is_there(&known, "a"), is_there(&known, "b")), (Some(true), Some(false)));
 }
