@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     AddonDefinition, ButlerConfig, ClusterCreationPolicy, IPAllocation, ManagementAddon, NetworkPool,
-    ProviderConfig, Team, TenantAddon, TenantCluster, User,
+    ProviderConfig, QuotaLedger, Team, TenantAddon, TenantCluster, User,
 };
 
 /// The most that a list in a spec may hold, unless its field says otherwise: far more than anybody writes, and little
@@ -32,6 +32,7 @@ pub fn all() -> Vec<CustomResourceDefinition> {
         definition::<ManagementAddon>(),
         definition::<NetworkPool>(),
         definition::<ProviderConfig>(),
+        definition::<QuotaLedger>(),
         definition::<Team>(),
         definition::<TenantAddon>(),
         definition::<TenantCluster>(),

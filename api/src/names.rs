@@ -15,6 +15,7 @@ mod uid;
 
 pub use self::binding::{Subject, tenant_access_binding};
 pub use self::cluster::{AllocationPurpose, ClusterName, NameLimit, longest_cluster_name};
+pub use self::digest::bounded;
 pub use self::syntax::{
     LABEL_LENGTH, NameError, NamespaceName, SUBDOMAIN_LENGTH, dns_label, dns_subdomain, rfc1035_label,
 };

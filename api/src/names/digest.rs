@@ -20,6 +20,15 @@ pub(super) fn digest(bytes: &[u8]) -> String {
     base32(u128::from(hash >> (64 - 5 * DIGEST_LENGTH)), DIGEST_LENGTH)
 }
 
+/// A text of at most `most` characters that is different for different texts: a longer one ends in its digest.
+pub fn bounded(text: &str, most: usize) -> String {
+    if text.chars().nth(most).is_none() {
+        return text.to_owned();
+    }
+    let kept = most.saturating_sub(DIGEST_LENGTH as usize + 1);
+    format!("{}~{}", text.chars().take(kept).collect::<String>(), digest(text.as_bytes()))
+}
+
 /// The lowest `5 * length` bits of a number, five per character, the highest first.
 pub(super) fn base32(number: u128, length: u32) -> String {
     (0..length).rev().filter_map(|place| ALPHABET.get((number >> (5 * place)) as usize & 31)).collect()

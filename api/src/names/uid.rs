@@ -18,6 +18,16 @@ pub struct ObjectUid(u128);
 pub struct UidError(String);
 
 impl ObjectUid {
+    /// The uid as a number.
+    pub const fn number(self) -> u128 {
+        self.0
+    }
+
+    /// The uid of that number.
+    pub const fn from_number(number: u128) -> Self {
+        Self(number)
+    }
+
     /// The first eight digits, for names that people read.
     pub fn short(self) -> String {
         format!("{:08x}", self.0 >> 96)

@@ -29,6 +29,12 @@ impl Amount {
         Self { nanos: units as i128 * NANOS_PER_UNIT }
     }
 
+    /// That many whole cores or bytes; what does not fit is the largest amount.
+    pub fn from_whole(units: u128) -> Self {
+        let units = i128::try_from(units).unwrap_or(i128::MAX);
+        Self { nanos: units.saturating_mul(NANOS_PER_UNIT) }
+    }
+
     /// The amount in billionths.
     pub const fn nanos(self) -> i128 {
         self.nanos
@@ -77,6 +83,12 @@ impl Amount {
     /// The amount as text for memory and disk.
     pub fn bytes(self) -> Bytes {
         Bytes(self)
+    }
+}
+
+impl From<i32> for Amount {
+    fn from(units: i32) -> Self {
+        Self::from_units(units.into())
     }
 }
 

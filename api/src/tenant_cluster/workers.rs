@@ -9,6 +9,15 @@ use crate::provider_config::ProviderKind;
 use crate::quantity::{Amount, Quantity};
 use crate::wire::{given, is_default};
 
+/// Workers when nobody says. Upstream's default for teams; enough that a node can be replaced.
+pub const DEFAULT_REPLICAS: i32 = 3;
+/// Cores of a machine when nobody says.
+pub const DEFAULT_CPU: i32 = 4;
+/// Memory of a machine when nobody says.
+pub const DEFAULT_MEMORY: &str = "16Gi";
+/// Disk of a machine when nobody says.
+pub const DEFAULT_DISK: &str = "100Gi";
+
 /// Machines that run the workload, all of the same shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]

@@ -28,7 +28,9 @@ use butler_api::provider_config::ProviderKind;
 use butler_api::quantity::{Amount, Quantity};
 use butler_api::reference::LocalRef;
 use butler_api::team::ClusterDefaults;
-use butler_api::tenant_cluster::workers::MachineTemplate;
+use butler_api::tenant_cluster::workers::{
+    DEFAULT_CPU, DEFAULT_DISK, DEFAULT_MEMORY, DEFAULT_REPLICAS, MachineTemplate,
+};
 use butler_api::tenant_cluster::{ControlPlane, Networking};
 use butler_api::wire::given;
 use butler_api::{ButlerConfigSpec, ProviderConfig, Team, TenantCluster, TenantClusterSpec};
@@ -40,12 +42,6 @@ use crate::review::{Change, Review};
 use crate::rules::cluster_creation_policy::PROVIDERS;
 use crate::rules::creation_policy::{self, OPTIONS};
 use crate::rules::name_of;
-
-/// Workers when nobody says. Upstream's default for teams; enough that a node can be replaced.
-const REPLICAS: i32 = 3;
-const CPU: i32 = 4;
-const MEMORY: &str = "16Gi";
-const DISK: &str = "100Gi";
 
 pub(crate) fn complete(review: &Review<'_>, change: &Change<TenantCluster>, facts: &Facts) -> Completion {
     let (cluster, old) = match change {
@@ -201,13 +197,13 @@ impl<'a> Filler<'a> {
             let most =
                 limits.and_then(|limits| limits.max_nodes_per_cluster).map_or(i32::MAX, |most| most.max(1));
             let default =
-                near.worker_count().or(of_team).or(far.worker_count()).unwrap_or(REPLICAS).min(most);
+                near.worker_count().or(of_team).or(far.worker_count()).unwrap_or(DEFAULT_REPLICAS).min(most);
             self.fills.add("spec.workers.replicas", kept.unwrap_or(default));
         }
         let (own, kept) = (Self::template(Some(self.spec)), Self::template(self.old));
         if own.and_then(|template| template.cpu).is_none() {
             let of_team = limits.and_then(|limits| cores(limits.default_cpu_per_node.as_ref()?));
-            let default = near.worker_cpu.or(of_team).or(far.worker_cpu).unwrap_or(CPU).max(1);
+            let default = near.worker_cpu.or(of_team).or(far.worker_cpu).unwrap_or(DEFAULT_CPU).max(1);
             self.fills.add("spec.workers.machineTemplate.cpu", kept.and_then(|it| it.cpu).unwrap_or(default));
         }
         if own.and_then(MachineTemplate::memory).is_none() {
@@ -215,13 +211,14 @@ impl<'a> Filler<'a> {
             let default = gi(near.worker_memory_gi, 1)
                 .or(of_team)
                 .or(gi(far.worker_memory_gi, 1))
-                .unwrap_or_else(|| MEMORY.to_owned());
+                .unwrap_or_else(|| DEFAULT_MEMORY.to_owned());
             let kept = kept.and_then(MachineTemplate::memory).map(|memory| memory.as_str().to_owned());
             self.fills.add("spec.workers.machineTemplate.memory", kept.unwrap_or(default));
         }
         if own.and_then(MachineTemplate::disk_size).is_none() {
-            let default =
-                gi(near.worker_disk_gi, 10).or(gi(far.worker_disk_gi, 10)).unwrap_or_else(|| DISK.to_owned());
+            let default = gi(near.worker_disk_gi, 10)
+                .or(gi(far.worker_disk_gi, 10))
+                .unwrap_or_else(|| DEFAULT_DISK.to_owned());
             let kept = kept.and_then(MachineTemplate::disk_size).map(|disk| disk.as_str().to_owned());
             self.fills.add("spec.workers.machineTemplate.diskSize", kept.unwrap_or(default));
         }
