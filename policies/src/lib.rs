@@ -9,6 +9,7 @@ pub mod finding;
 pub mod judge;
 pub mod policy;
 pub mod presumption;
+pub mod quota;
 pub mod ratchet;
 pub mod review;
 pub mod rules;

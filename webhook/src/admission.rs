@@ -3,10 +3,12 @@
 //! A review is judged on one snapshot of the facts. A yes is given at once. A no may rest on a snapshot that lags behind,
 //! as when a Team and its cluster come from one file, so what it rests on is looked up first and the review judged again.
 //! Policies are judged by after the rules, all on the set that was in force when the review came.
+//! What raises usage is then asked of the team's ledger, last, because asking takes something up.
 //! The few answers that rest on there being no more of a kind, such as a deletion of what may be in use, are verified too.
 
 mod complete;
 mod confirm;
+mod grant;
 mod metrics;
 mod unfinished;
 mod verify;
@@ -26,6 +28,7 @@ use self::unfinished::Unfinished;
 use crate::endpoint::{Endpoint, Stage};
 use crate::facts::{Look, Snapshots};
 use crate::policy_files::{InForce, Policies};
+use crate::quota::Quota;
 
 /// What everybody is told until the policies are loaded.
 const NOT_LOADED: &str = "the policies of the platform cannot be loaded, so nothing can be judged; ask who runs the platform to look at its log";
@@ -47,6 +50,8 @@ pub struct Admission<L> {
     shown: Shown,
     look: L,
     metrics: Metrics,
+    /// Without it nothing is counted.
+    quota: Option<Arc<Quota>>,
 }
 
 /// How a review ended, for the log and the metrics.
@@ -73,13 +78,20 @@ impl Outcome {
 impl<L: Look> Admission<L> {
     /// Judges on these facts, and looks up live what a denial rests on.
     pub fn new(facts: Arc<Snapshots>, look: L, metrics: Metrics) -> Self {
-        Self { facts, policies: Arc::default(), shown: Shown::default(), look, metrics }
+        Self { facts, policies: Arc::default(), shown: Shown::default(), look, metrics, quota: None }
     }
 
     /// Judges by these policies, too.
     #[must_use]
     pub fn with_policies(mut self, policies: Arc<Policies>) -> Self {
         self.policies = policies;
+        self
+    }
+
+    /// Grants what these ledgers take up, and nothing else that raises usage.
+    #[must_use]
+    pub fn with_quota(mut self, quota: Arc<Quota>) -> Self {
+        self.quota = Some(quota);
         self
     }
 
@@ -136,7 +148,8 @@ impl<L: Look> Admission<L> {
         let mut facts = self.facts.current();
         let first = judge(review, &facts);
         let verdict = self.confirm(review, &mut facts, first, Verdict::rests_on, judge).await;
-        self.verify(review, facts, verdict, judge).await
+        let verdict = self.verify(review, facts.clone(), verdict, judge).await;
+        self.grant(review, facts, verdict).await
     }
 
     fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {

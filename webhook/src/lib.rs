@@ -10,6 +10,7 @@ pub mod facts;
 pub mod log;
 mod options;
 pub mod policy_files;
+pub mod quota;
 pub mod registration;
 mod run;
 pub mod server;

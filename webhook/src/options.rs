@@ -43,6 +43,10 @@ pub struct Options {
     /// MutatingAdmissionPolicies, their bindings and params, in *.yaml, *.yml and *.json, also in directories below.
     #[arg(long, value_name = "DIR")]
     pub policy_dir: Option<PathBuf>,
+    /// Within how many seconds the API server is done with any request, its last write to etcd included. What a team reserved
+    /// for a request that was never seen stored is free again after that time, and a list. More than its --request-timeout.
+    #[arg(long, value_name = "SECONDS", default_value_t = 90, value_parser = clap::value_parser!(u16).range(1..))]
+    pub request_bound: u16,
     /// Reviews that are worked on at the same time; the next one is told to come back.
     #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u16).range(1..))]
     pub max_in_flight: u16,

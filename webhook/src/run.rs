@@ -25,6 +25,7 @@ use crate::endpoint::Endpoint;
 use crate::facts::{self, ApiServer, Look, Pace, Snapshots};
 use crate::options::Options;
 use crate::policy_files::{self, Policies, PolicyFiles};
+use crate::quota::{self, Quota};
 use crate::registration;
 use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readiness};
 
@@ -99,8 +100,17 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         let files = files.events(events).facts(snapshots.clone());
         background.spawn(async { match files.run().await {} });
     }
+    let quota_metrics = quota::Metrics::default();
+    quota_metrics.register(&mut registry);
+    let bound = Duration::from_secs(options.request_bound.into());
+    let quota = Quota::new(client.clone(), snapshots.clone(), quota_metrics, bound);
+    background.spawn({
+        let quota = quota.clone();
+        async { match quota.run().await {} }
+    });
     let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics)
-        .with_policies(policies.clone());
+        .with_policies(policies.clone())
+        .with_quota(quota);
 
     let readiness = {
         let serving = serving.clone();

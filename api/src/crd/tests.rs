@@ -249,13 +249,13 @@ fn kinds_are_found_by_category_and_short_name() {
 }
 
 #[test]
-fn every_kind_but_the_catalogue_has_a_status_and_clusters_can_be_scaled() {
+fn every_kind_but_the_catalogue_and_the_ledger_has_a_status_and_clusters_can_be_scaled() {
     for definition in ALL.iter() {
         let version = &definition.spec.versions[0];
         let kind = definition.spec.names.kind.as_str();
         let subresources = version.subresources.as_ref();
         let has_status = subresources.is_some_and(|subresources| subresources.status.is_some());
-        assert_eq!(has_status, kind != "AddonDefinition", "{kind}");
+        assert_eq!(has_status, !matches!(kind, "AddonDefinition" | "QuotaLedger"), "{kind}");
         let scale = subresources.and_then(|subresources| subresources.scale.as_ref());
         assert_eq!(scale.is_some(), kind == "TenantCluster", "{kind}");
         if has_status {

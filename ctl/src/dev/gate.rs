@@ -55,6 +55,7 @@ pub(super) async fn prepare(
         client_ca: Some(control_plane.pki().file("ca.crt")),
         client_name: vec![CALLER.to_owned()],
         policy_dir: policies,
+        request_bound: 90,
         max_in_flight: 256,
         // Whoever stops stops the API server too, so nobody calls any more.
         drain_delay: 0,

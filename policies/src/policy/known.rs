@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use butler_api::quantity::Quantity;
-use butler_api::quota::{MachineSize, Usage, UsageError};
+use butler_api::quantity::Amount;
+use butler_api::quota::Holding;
 use butler_api::reference::NsRef;
 use butler_api::{Team, TenantCluster};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -16,6 +16,7 @@ use super::request::{Document, Request};
 use super::surroundings::{Extra, Surroundings};
 use crate::cel::Tree;
 use crate::facts::{FactKey, Facts, Lookup};
+use crate::quota::holding;
 use crate::review::{Change, Review, Subject};
 
 /// The facts around a review.
@@ -135,17 +136,21 @@ impl<'a> Known<'a> {
         if !self.facts.knows_all(crate::facts::FactKind::Cluster) {
             return Lookup::Unknown;
         }
-        let sum = self
-            .facts
-            .clusters_of_team(team)
-            .try_fold(Usage::NONE, |sum, cluster| usage_of(cluster).and_then(|usage| sum.checked_add(usage)));
-        let Ok(usage) = sum else { return Lookup::Unknown };
+        let (mut clusters, mut sums) = (0_i64, [0_u128; 4]);
+        for cluster in self.facts.clusters_of_team(team) {
+            let Holding { nodes, cpu, memory, storage, .. } = holding(cluster, self.facts);
+            clusters += 1;
+            sums.iter_mut().zip([nodes, cpu, memory, storage]).for_each(|(sum, own)| *sum += u128::from(own));
+        }
+        let [nodes, cpu, memory, storage] = sums;
+        let number = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);
+        let bytes = |sum: u128| Amount::from_whole(sum).bytes().to_string();
         document(&json!({
-            "clusters": i64::try_from(usage.clusters).unwrap_or(i64::MAX),
-            "nodes": i64::try_from(usage.nodes).unwrap_or(i64::MAX),
-            "cpu": i64::try_from(usage.cpu.ceil_units()).unwrap_or(i64::MAX),
-            "memory": usage.memory.bytes().to_string(),
-            "storage": usage.storage.bytes().to_string(),
+            "clusters": clusters,
+            "nodes": number(nodes),
+            "cpu": number(cpu),
+            "memory": bytes(memory),
+            "storage": bytes(storage),
         }))
     }
 }
@@ -156,26 +161,6 @@ fn subject_of<T>(change: &Change<T>) -> &T {
         Change::Create(new) | Change::Update { new, .. } => new,
         Change::Delete(old) => old,
     }
-}
-
-/// What a cluster uses; what it leaves out is what the platform gives it.
-fn usage_of(cluster: &TenantCluster) -> Result<Usage, UsageError> {
-    let workers = cluster.spec.workers.as_ref();
-    let template = workers.map(|workers| &workers.machine_template);
-    let amount = |quantity: Option<&Quantity>, usual: &str| {
-        quantity
-            .and_then(|quantity| quantity.amount().ok())
-            .or_else(|| usual.parse().ok())
-            .unwrap_or_default()
-    };
-    let cpu = template.and_then(|template| template.cpu).unwrap_or(4).max(0);
-    let machine = MachineSize {
-        cpu: cpu.to_string().parse().unwrap_or_default(),
-        memory: amount(template.and_then(|template| template.memory()), "16Gi"),
-        storage: amount(template.and_then(|template| template.disk_size()), "100Gi"),
-    };
-    let replicas = cluster.spec.replicas().unwrap_or(3);
-    Usage::of_cluster(u32::try_from(replicas).unwrap_or(0), machine)
 }
 
 impl Surroundings for Known<'_> {

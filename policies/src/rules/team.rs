@@ -7,6 +7,7 @@
 //! `spec.clusterDefaults`, `spec.providerConfigRef` and the rest of `spec.environments` (same), `spec.environments` (none removed while clusters are in it), amounts that can be read, spellings that agree. A Team with
 //! clusters cannot be deleted.
 
+mod lowered;
 mod who;
 
 use std::collections::{HashMap, HashSet};
@@ -53,6 +54,7 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     who::check(case, findings);
     check_environments(case, findings);
     check_limits(case, findings);
+    lowered::check(case, findings);
     check_provider(case, findings);
     let hosted = case.hosted();
     check_defaults("spec.clusterDefaults", &case.object.spec.cluster_defaults, hosted, case.facts, findings);

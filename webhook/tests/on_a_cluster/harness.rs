@@ -26,6 +26,9 @@ pub(crate) const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:servicea
 /// The name in the certificate that the API server shows to webhooks, where it shows one.
 pub(crate) const CALLER: &str = "kube-apiserver-webhook-client";
 
+/// For how many seconds etcd may work on what the API server has given up.
+pub(crate) const BEYOND_THE_TIMEOUT: u16 = 8;
+
 /// A gate with one replica.
 pub(crate) async fn start() -> Gate {
     Gate::start(Setup::default()).await
@@ -44,11 +47,20 @@ pub(crate) struct Setup {
     pub(crate) policies: bool,
     /// For how many seconds a replica that is asked to stop goes on.
     pub(crate) drain_delay: u16,
+    /// Within how many seconds the API server gives up a request, if not as it does by itself.
+    pub(crate) request_timeout: Option<u16>,
 }
 
 impl Default for Setup {
     fn default() -> Self {
-        Self { replicas: 1, caller_proof: false, audited: false, policies: false, drain_delay: 0 }
+        Self {
+            replicas: 1,
+            caller_proof: false,
+            audited: false,
+            policies: false,
+            drain_delay: 0,
+            request_timeout: None,
+        }
     }
 }
 
@@ -71,6 +83,9 @@ impl Gate {
         }
         if setup.audited {
             options = options.audit_policy(audit_policy());
+        }
+        if let Some(seconds) = setup.request_timeout {
+            options = options.api_server_flags([&*format!("--request-timeout={seconds}s")]);
         }
         let plane = ControlPlane::start(options).await.unwrap();
         install_definitions(&plane).await;
@@ -137,6 +152,9 @@ impl Gate {
             format!("--registration-url={}", self.url()),
             format!("--drain-delay={}", self.setup.drain_delay),
         ];
+        if let Some(seconds) = self.setup.request_timeout {
+            arguments.push(format!("--request-bound={}", seconds + BEYOND_THE_TIMEOUT));
+        }
         if self.setup.caller_proof {
             arguments.push(format!("--client-ca={}", self.plane.pki().file("ca.crt").display()));
             arguments.push(format!("--client-name={CALLER}"));
@@ -190,7 +208,9 @@ impl Gate {
     /// Everything that the program asked of the API server, as `verb resource`, if that is recorded.
     pub(crate) fn requests(&self) -> BTreeSet<String> {
         let shown = |event: &Value| {
-            Some(format!("{} {}", event["verb"].as_str()?, event["objectRef"]["resource"].as_str()?))
+            let part = event["objectRef"]["subresource"].as_str().map(|part| format!("/{part}"));
+            let resource = event["objectRef"]["resource"].as_str()?;
+            Some(format!("{} {resource}{}", event["verb"].as_str()?, part.unwrap_or_default()))
         };
         self.audit_events().iter().filter_map(shown).collect()
     }

@@ -16,6 +16,7 @@ mod load;
 mod manifests;
 mod objects;
 mod policies;
+mod quota;
 mod recovery;
 mod replicas;
 mod rights;

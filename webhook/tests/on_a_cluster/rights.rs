@@ -11,7 +11,7 @@ use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
 use crate::harness::{Gate, Setup};
-use crate::objects::{documents, eventually, read};
+use crate::objects::{documents, eventually, objects_of, read};
 
 const SECRET: &str = "butler-webhook-certificates";
 
@@ -36,6 +36,12 @@ metadata: { name: generous }
 spec: { resourceLimits: { maxClusters: 1000 } }
 ";
 
+const BRIEF_TEAM: &str = "
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: Team
+metadata: { name: brief }
+";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_program_is_refused_nothing_and_uses_what_it_is_given() {
     let gate = Gate::start(Setup { audited: true, ..Setup::default() }).await;
@@ -45,6 +51,7 @@ async fn the_program_is_refused_nothing_and_uses_what_it_is_given() {
     gate.plane().apply(&read("manifests/samples/tenant-cluster.yaml")).await.unwrap();
     somebody_without_the_right_to_administer_is_told_so(&gate).await;
     certificates_are_looked_after(&gate).await;
+    a_team_takes_its_ledger_along(&gate).await;
 
     assert_eq!(gate.refusals(), [""; 0]);
     let log = gate.replicas()[0].log();
@@ -67,6 +74,16 @@ async fn somebody_without_the_right_to_administer_is_told_so(gate: &Gate) {
         output.stderr.contains("spec.resourceLimits")
     })
     .await;
+}
+
+/// The ledger of a team that goes without clusters goes too.
+async fn a_team_takes_its_ledger_along(gate: &Gate) {
+    let ledgers = objects_of(gate.client(), "QuotaLedger", "butler-system");
+    gate.plane().apply(BRIEF_TEAM).await.unwrap();
+    eventually("the team has a ledger", async || ledgers.get_opt("brief").await.unwrap().is_some()).await;
+    let teams = objects_of(gate.client(), "Team", "");
+    teams.delete("brief", &Default::default()).await.unwrap();
+    eventually("the ledger is gone", async || ledgers.get_opt("brief").await.unwrap().is_none()).await;
 }
 
 /// A bundle that somebody emptied, a certificate that is renewed, and a Secret that somebody damaged.

@@ -107,9 +107,12 @@ struct World {
     /// What watches may still tell.
     told: BTreeSet<(usize, u64, u32, u64)>,
     ledger: Option<(i64, Ledger)>,
+    versions: i64,
     requests: BTreeMap<usize, Request>,
     wishes: Vec<Wish>,
     replicas: [Replica; 2],
+    /// Whose answer comes late must not be taken for somebody else's.
+    sent: usize,
     uids: u32,
     crashes: u32,
     shrinks: u32,
@@ -155,9 +158,11 @@ impl World {
             store: [None, None],
             told: BTreeSet::new(),
             ledger: Some((1, Ledger::new("t"))),
+            versions: 1,
             requests: BTreeMap::new(),
             wishes: wishes.to_vec(),
             replicas: [Replica::default(), Replica::default()],
+            sent: 0,
             uids: 0,
             crashes,
             shrinks,
@@ -240,7 +245,8 @@ impl World {
         match happening {
             Happening::Send(index) => {
                 let wish = self.wishes.remove(index);
-                let key = self.requests.keys().last().map_or(0, |last| last + 1);
+                self.sent += 1;
+                let key = self.sent;
                 if let Some(shown) = self.show(wish) {
                     self.requests.insert(key, Request { wish, stage: Stage::Review(shown) });
                 }
@@ -396,7 +402,9 @@ impl World {
             }
             Work::Rebuilding(Some(ledger)) => {
                 if self.ledger.is_none() {
-                    self.ledger = Some((1, ledger));
+                    // No two versions have the same number, as no two objects have the same resourceVersion.
+                    self.versions += 1;
+                    self.ledger = Some((self.versions, ledger));
                 }
                 self.replicas[index].work = Work::Nothing;
             }
@@ -436,6 +444,7 @@ impl World {
         let is_current = self.ledger.as_ref().is_some_and(|(writes, _)| *writes == copy.writes);
         if is_current {
             self.ledger = Some((copy.writes + 1, copy.ledger.clone()));
+            self.versions = copy.writes + 1;
             copy.written();
         } else {
             replica.copy = None;
@@ -553,32 +562,61 @@ fn search(start: World) -> usize {
 
 const CREATE_A: Wish = Wish::Create { name: 0, nodes: 1 };
 const CREATE_B: Wish = Wish::Create { name: 1, nodes: 1 };
+const CREATE_LARGE_B: Wish = Wish::Create { name: 1, nodes: 2 };
 const GROW_A: Wish = Wish::Grow { name: 0, nodes: 2 };
 
+/// A world in which there is a cluster of one node.
+fn with_a(wishes: &[Wish], crashes: u32, shrinks: u32, deletions: u32) -> World {
+    let mut world = World::new(&[CREATE_A], 0, 0, 0, 0);
+    world.happen(Happening::Send(0));
+    world.happen(Happening::Ask { request: 1, replica: 0 });
+    while world.replicas[0].work != Work::Nothing {
+        world.call(0);
+    }
+    world.commit(1);
+    World { wishes: wishes.to_vec(), crashes, shrinks, deletions, ..world }
+}
+
+fn goes_well(name: &str, start: World) {
+    let states = search(start);
+    println!("{name}: {states} states");
+    assert!(states > 1_000, "{states}");
+}
+
+/// With more of everything there are hundreds of times as many states, for which nobody waits every day.
+fn is_full() -> bool {
+    std::env::var_os("BUTLER_SEARCH").is_some()
+}
+
 #[test]
-fn two_replicas_never_admit_more_than_fits_and_lose_nothing() {
-    let states = search(World::new(&[CREATE_A, CREATE_B, GROW_A], 1, 0, 0, 0));
-    println!("{states} states");
-    assert!(states > 10_000, "{states}");
+fn two_replicas_never_admit_more_than_fits_and_lose_nothing_when_they_crash() {
+    goes_well("crash", World::new(&[CREATE_A, CREATE_LARGE_B], 1, 0, 0, 0));
+    if is_full() {
+        goes_well("crash, in full", World::new(&[CREATE_A, CREATE_B, GROW_A], 1, 0, 0, 0));
+    }
 }
 
 #[test]
 fn a_name_that_is_taken_and_freed_again_counts_once() {
-    let states = search(World::new(&[CREATE_A, CREATE_A, CREATE_B], 0, 0, 1, 0));
-    println!("{states} states");
-    assert!(states > 10_000, "{states}");
+    goes_well("clash", World::new(&[CREATE_A, CREATE_A], 0, 0, 1, 0));
+    if is_full() {
+        goes_well("clash, in full", World::new(&[CREATE_A, CREATE_A, CREATE_LARGE_B], 0, 0, 1, 0));
+    }
 }
 
 #[test]
 fn growing_and_shrinking_frees_exactly_its_part() {
-    let states = search(World::new(&[CREATE_A, GROW_A, GROW_A], 0, 1, 1, 0));
-    println!("{states} states");
-    assert!(states > 10_000, "{states}");
+    goes_well("grow", with_a(&[GROW_A], 1, 1, 1));
+    goes_well("compete", with_a(&[GROW_A, CREATE_B], 0, 0, 0));
+    if is_full() {
+        goes_well("grow, in full", with_a(&[GROW_A, GROW_A, CREATE_B], 0, 2, 1));
+    }
 }
 
 #[test]
 fn a_lost_ledger_comes_back_with_everything_that_was_admitted() {
-    let states = search(World::new(&[CREATE_A, CREATE_B], 1, 0, 1, 1));
-    println!("{states} states");
-    assert!(states > 10_000, "{states}");
+    goes_well("loss", World::new(&[CREATE_A, CREATE_LARGE_B], 0, 0, 0, 1));
+    if is_full() {
+        goes_well("loss, in full", World::new(&[CREATE_A, CREATE_LARGE_B], 1, 0, 1, 1));
+    }
 }

@@ -181,7 +181,7 @@ fn number<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
 }
 
 fn bytes(count: u64) -> String {
-    if count != 0 && count % GIB == 0 { format!("{}Gi", count / GIB) } else { count.to_string() }
+    if count != 0 && count.is_multiple_of(GIB) { format!("{}Gi", count / GIB) } else { count.to_string() }
 }
 
 fn bytes_of(word: &str) -> Option<u64> {

@@ -82,6 +82,6 @@ pub(super) fn width(at: &NsRef, holding: &Holding) -> usize {
     let digits = |number: u64| number.checked_ilog10().map_or(1, |log| log as usize + 1);
     let Holding { nodes, cpu, memory, storage, .. } = holding;
     let numbers = [*nodes, *cpu, memory >> 30, storage >> 30].map(digits).iter().sum::<usize>();
-    let odd = [*memory, *storage].iter().filter(|bytes| **bytes % (1 << 30) != 0).count() * 20;
+    let odd = [*memory, *storage].iter().filter(|bytes| !bytes.is_multiple_of(1 << 30)).count() * 20;
     at.name.len() + at.namespace.len() + WIDTH + 20 + numbers + odd
 }

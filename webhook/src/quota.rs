@@ -1,0 +1,162 @@
+//! Quotas that are exact: a change that raises usage is admitted only after the team's ledger has taken it up.
+//!
+//! # The invariant
+//!
+//! A team's [`QuotaLedger`](butler_api::QuotaLedger) has, for every name of a cluster, what may be stored under it: what was
+//! last seen there, and what admitted requests may make of it.
+//!
+//! 1. *Whatever is stored is covered by the ledger.* A request that raises anything is answered yes only after it was
+//!    written into the ledger, by a write that succeeds only on the version that was read. One that raises nothing needs
+//!    no write: the API server stores an update only if its object is still the one that admission was shown, so it ends
+//!    below something that is covered already.
+//! 2. *What the ledger takes up is within the limits.* At every write, the sum over all names of the most that may be stored
+//!    under each is within every limit that the request raises.
+//! 3. *Nothing leaves the ledger but by evidence*, which carries the revision at which it was true:
+//!
+//!    | Seen | Then |
+//!    |---|---|
+//!    | the object at revision r | it takes what it took at r, and requests that change an older revision, or create it, are settled |
+//!    | no object in a list of revision r | what was seen up to r is gone, and so are requests that change it |
+//!    | neither, in a list that was asked for after the API server must have finished every request that a replica had seen in the ledger | the request was not stored |
+//!
+//!    Times are only waited for, on the clock of the replica that waits, which never jumps; nothing is released by a time
+//!    alone. The one thing taken for granted is that the API server is done with a request, its write to etcd included,
+//!    within `--request-bound`.
+//!
+//! From 1 and 2, what is stored is within the limits at any time; from 3, nothing stays reserved that is not used. The
+//! decisions are pure and are searched through exhaustively in `api/src/quota/decide/search.rs`.
+//!
+//! A limit counts as the facts have it: one that is lowered binds a replica as soon as its watch has told it, within
+//! milliseconds.
+//!
+//! # The parts
+//!
+//! [`Quota`] hands a change to its team's [`desk`], of which every replica has one per team; changes that wait at a desk are
+//! written together. The desk also settles what is open and writes the Team's status, and [`store`] makes the calls.
+//!
+//! A ledger that is missing was either never made or lost. `status.quotaLedger` of the Team tells: it is written before the
+//! first ledger is. A lost one, or one that somebody edited, is made anew from a list after the request bound has passed, when
+//! everything that the lost one admitted is stored or never will be; until then increases are denied.
+//!
+//! Rights that this needs: `get`, `list`, `watch`, `create`, `update` and `delete` of `quotaledgers` in `butler-system`,
+//! `list` of `tenantclusters`, `get` of `teams`, `patch` of `teams/status`.
+
+mod desk;
+mod metrics;
+mod settle;
+mod status;
+mod store;
+mod watch;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use butler_api::QuotaLedger;
+use butler_api::quota::Refusal;
+use butler_policies::quota::Claim;
+use kube::Client;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use self::desk::{Desk, Job};
+pub use self::metrics::Metrics;
+use self::store::Store;
+use crate::facts::Snapshots;
+
+/// How long a review waits for its ledger. The API server gives it five seconds in all.
+const PATIENCE: Duration = Duration::from_secs(3);
+/// How many changes may wait at a desk. More are told to come back.
+const WAITING: usize = 512;
+/// How many desks there may be. Each keeps a ledger in memory.
+const MOST_DESKS: usize = 20_000;
+
+/// Why a change was not taken up.
+#[derive(Debug)]
+pub enum Trouble {
+    /// It does not fit.
+    Refused(Refusal),
+    /// There is no ledger to ask, for that much longer.
+    Lost(Duration),
+    /// The ledger could not be asked.
+    Failed(String),
+}
+
+/// The ledgers of all teams.
+#[derive(Debug)]
+pub struct Quota {
+    shared: Arc<Shared>,
+    /// The desks. Dropped, and so stopped, with this.
+    tasks: Mutex<JoinSet<()>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    store: Store,
+    facts: Arc<Snapshots>,
+    metrics: Metrics,
+    bound: Duration,
+    desks: Mutex<HashMap<String, Handle>>,
+    /// The newest ledgers that the watch has told of.
+    told: Mutex<HashMap<String, Arc<QuotaLedger>>>,
+}
+
+#[derive(Clone, Debug)]
+struct Handle {
+    jobs: mpsc::Sender<Job>,
+    news: Arc<Notify>,
+}
+
+impl Quota {
+    /// Keeps ledgers through that client. The API server is done with any request within `bound`.
+    pub fn new(client: Client, facts: Arc<Snapshots>, metrics: Metrics, bound: Duration) -> Arc<Self> {
+        let store = Store::new(client, metrics.clone());
+        let (desks, told) = (Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { store, facts, metrics, bound, desks, told });
+        Arc::new(Self { shared, tasks: Mutex::default() })
+    }
+
+    /// Asks for a change, and waits until it is taken up or not. A dry one is only weighed.
+    ///
+    /// # Errors
+    /// When it was not taken up, or nobody can say whether it was.
+    pub async fn ask(&self, claim: Claim, is_dry: bool) -> Result<(), Trouble> {
+        let Some(handle) = self.desk(&claim.team) else {
+            return Err(Trouble::Failed("there are too many teams".to_owned()));
+        };
+        let (answer, answered) = oneshot::channel();
+        let job = Job { ask: claim.ask, limits: claim.limits, is_dry, answer };
+        if handle.jobs.try_send(job).is_err() {
+            return Err(Trouble::Failed("too many changes of the team wait already".to_owned()));
+        }
+        match timeout(PATIENCE, answered).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(Trouble::Failed("the program is stopping".to_owned())),
+            Err(_) => Err(Trouble::Failed("the API server takes too long".to_owned())),
+        }
+    }
+
+    /// The desk of a team, opened if there is none.
+    fn desk(&self, team: &str) -> Option<Handle> {
+        let mut desks = lock(&self.shared.desks);
+        if let Some(handle) = desks.get(team).filter(|handle| !handle.jobs.is_closed()) {
+            return Some(handle.clone());
+        }
+        if desks.len() >= MOST_DESKS {
+            return None;
+        }
+        let (jobs, inbox) = mpsc::channel(WAITING);
+        let handle = Handle { jobs, news: Arc::default() };
+        desks.insert(team.to_owned(), handle.clone());
+        let desk = Desk::new(self.shared.clone(), team, handle.news.clone());
+        let mut tasks = lock(&self.tasks);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(desk.run(inbox));
+        Some(handle)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
