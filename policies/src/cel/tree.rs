@@ -1,6 +1,7 @@
 //! A JSON document parsed once into flat memory, from which values are borrowed without conversion.
 
 mod index;
+mod late;
 mod read;
 
 use std::borrow::Cow;
@@ -9,6 +10,7 @@ use std::collections::{HashMap, HashSet};
 use foldhash::fast::RandomState;
 
 use index::{FEW, Index};
+pub(crate) use late::Late;
 use read::Reader;
 
 /// Why a text is no JSON document.
@@ -45,6 +47,8 @@ pub(crate) enum Item<'a> {
     String(Cow<'a, str>),
     List(Children),
     Map(Children),
+    /// Something that hardly anybody looks at, and that is read when somebody does.
+    Late(Box<Late<'a>>),
 }
 
 /// The place of a container's children, which lie side by side.
@@ -69,22 +73,30 @@ impl<'a> Tree<'a> {
     ///
     /// When `text` is not one JSON value, or nests too deeply.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
-        Self::parse_replacing(text, &[])
+        Self::parse_replacing(text, &[], [])
     }
 
     /// Parses like [`Tree::parse`]; the values under these keys of the outermost object are passed unread, and a text
-    /// stands for each, or null.
+    /// stands for each, or null. Those of them that are parts of `text` are passed without looking for their end.
     ///
     /// # Errors
     ///
     /// As [`Tree::parse`]; what is passed is not checked.
-    pub(crate) fn parse_replacing(
+    pub(crate) fn parse_replacing<const KNOWN: usize>(
         text: &'a str,
         replaced: &[(&str, Option<&'static str>)],
+        parts: [Option<&str>; KNOWN],
     ) -> Result<Self, Malformed> {
         let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
-        let mut building =
-            Building { done: Vec::new(), pending: Vec::new(), open: Vec::new(), index: Index::default() };
+        // What is passed makes no nodes, and about so many bytes make one.
+        let passed: usize = parts.iter().flatten().map(|part| part.len()).sum();
+        let nodes = text.len().saturating_sub(passed) / 24 + 8;
+        let mut building = Building {
+            done: Vec::with_capacity(nodes),
+            pending: Vec::with_capacity(32),
+            open: Vec::with_capacity(8),
+            index: Index::default(),
+        };
         loop {
             // One value, or the end of a container that has none left.
             reader.blank();
@@ -103,10 +115,18 @@ impl<'a> Tree<'a> {
                 let replacement = replaced.iter().find(|(name, _)| outermost && *name == key);
                 match (reader.byte(), replacement) {
                     (_, Some((_, text))) => {
-                        reader.pass();
+                        reader.pass(&parts);
                         let item = text.map_or(Item::Null, |text| Item::String(Cow::Borrowed(text)));
                         building.pending.push(Node { key, item });
                     }
+                    (b'[', None) if building.open.len() == 2 && key == late::FIELD => match reader.late() {
+                        Some(late) => building.pending.push(Node { key, item: Item::Late(Box::new(late)) }),
+                        None => {
+                            reader.at += 1;
+                            building.open.push(Open { map: false, start: building.pending.len(), key });
+                            continue;
+                        }
+                    },
                     (open @ (b'{' | b'['), None) => {
                         if building.open.len() >= MAXIMUM_DEPTH {
                             return Err(reader.wrong("nested too deeply"));
@@ -164,6 +184,7 @@ impl<'a> Tree<'a> {
                 Item::String(text) => Item::String(owned(text)),
                 Item::List(children) => Item::List(children),
                 Item::Map(children) => Item::Map(children),
+                Item::Late(late) => Item::Late(Box::new(late.into_owned())),
             },
         });
         Tree { nodes: nodes.collect(), index: self.index }
@@ -232,8 +253,14 @@ impl Building<'_> {
     fn last_of_each_key(&mut self, start: usize) {
         let entries = self.pending.get(start..).unwrap_or_default();
         let repeated = if entries.len() <= FEW {
+            let mut seen = 0_u64;
             entries.iter().enumerate().any(|(at, entry)| {
-                entries.get(at + 1..).unwrap_or_default().iter().any(|later| later.key == entry.key)
+                // Keys of other sketches are other keys, and that is almost all of them.
+                let bit = 1 << (sketch(&entry.key) % 64);
+                let may_be_seen = seen & bit != 0;
+                seen |= bit;
+                may_be_seen
+                    && entries.get(..at).unwrap_or_default().iter().any(|before| before.key == entry.key)
             })
         } else {
             let keys: HashSet<&str, RandomState> = entries.iter().map(|entry| entry.key.as_ref()).collect();
@@ -258,6 +285,16 @@ impl Building<'_> {
     }
 }
 
+/// A number that is the same for equal keys, and seldom for others: of their length and their last bytes.
+fn sketch(key: &str) -> u64 {
+    let bytes = key.as_bytes();
+    let last = bytes.last_chunk::<4>().map_or_else(
+        || bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte)),
+        |last| u32::from_le_bytes(*last),
+    );
+    (u64::from(last) ^ (bytes.len() as u64) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Item, Node, Tree};
@@ -270,6 +307,10 @@ mod tests {
             Item::Int(value) => value.to_string(),
             Item::Double(value) => format!("{value:?}"),
             Item::String(value) => format!("{value:?}"),
+            Item::Late(late) => {
+                let tree = late.tree().unwrap();
+                written(tree, tree.root().unwrap())
+            }
             Item::List(of) => {
                 let items: Vec<_> = tree.children(*of).iter().map(|node| written(tree, node)).collect();
                 format!("[{}]", items.join(","))
@@ -305,11 +346,24 @@ mod tests {
     #[test]
     fn parts_can_be_passed_unread() {
         let text = r#"{"a":{"b":["}",1]},"c":"\"]","d":{"a":1},"e":2}"#;
-        let tree = Tree::parse_replacing(text, &[("a", None), ("c", Some("x"))]).unwrap();
+        let tree = Tree::parse_replacing(text, &[("a", None), ("c", Some("x"))], [text.get(5..18)]).unwrap();
         let expected = r#"{"a":null,"c":"x","d":{"a":1},"e":2}"#;
         assert_eq!(written(&tree, tree.root().unwrap()), expected);
         let owned = tree.into_owned();
         assert_eq!(written(&owned, owned.root().unwrap()), expected);
+    }
+
+    #[test]
+    fn who_manages_what_is_read_when_it_is_looked_at() {
+        let text = r#"{"metadata":{"managedFields":[{"f:spec":{"b":[1,"\u00e9"]}}],"name":"x"},"managedFields":[2]}"#;
+        let tree = Tree::parse(text).unwrap();
+        let expected =
+            r#"{"metadata":{"managedFields":[{"f:spec":{"b":[1,"é"]}}],"name":"x"},"managedFields":[2]}"#;
+        assert_eq!(written(&tree, tree.root().unwrap()), expected);
+        assert!(tree.nodes.iter().any(|node| matches!(node.item, Item::Late(_))));
+        let owned = Tree::parse(text).unwrap().into_owned();
+        assert_eq!(written(&owned, owned.root().unwrap()), expected);
+        assert!(Tree::parse(r#"{"metadata":{"managedFields":[1,]}}"#).is_err());
     }
 
     #[test]

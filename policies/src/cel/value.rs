@@ -142,6 +142,7 @@ impl<'a> Value<'a> {
             Item::String(text) => Self::String(Text::Borrowed(text)),
             Item::List(children) => Self::List(List::document(tree, *children)),
             Item::Map(children) => Self::Map(Map::document(tree, *children)),
+            Item::Late(late) => late.tree().map_or_else(|| Self::error("number out of range"), Self::of),
         }
     }
 

@@ -165,7 +165,9 @@ impl<'a> Request<'a> {
     /// Kubernetes does not show them.
     pub(crate) fn request(&self) -> Result<Option<&Tree<'a>>, &Malformed> {
         const HIDDEN: [(&str, Option<&str>); 3] = [("uid", Some("")), ("object", None), ("oldObject", None)];
-        tree(&self.read.request, || Tree::parse_replacing(self.text, &HIDDEN).map(Some))
+        tree(&self.read.request, || {
+            Tree::parse_replacing(self.text, &HIDDEN, [self.object, self.old_object]).map(Some)
+        })
     }
 
     /// The objects, before and after, as far as they can be read.

@@ -82,9 +82,10 @@ fn judge(
         let mut run =
             Run { policy, binding, judged, annotations: &mut annotations, result: Outcome::Skipped, cost: 0 };
         match prepared {
-            Ok(values) => {
-                params.iter().for_each(|params| run.evaluate(&with_params(values, params.as_ref())))
-            }
+            Ok(values) => params.iter().for_each(|params| match params {
+                None => run.evaluate(values),
+                Some(params) => run.evaluate(&with_params(values, Some(params))),
+            }),
             Err(Unprepared::Object(message)) => {
                 let message = message.clone();
                 params.iter().for_each(|_| run.decide(&[Decided::Failed(message.clone())]));

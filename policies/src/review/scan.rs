@@ -247,7 +247,7 @@ impl<'a> Scan<'a> {
 
 /// How many bytes come before the next quote, backslash or control character. Eight bytes at a time: a review is made of
 /// hundreds of short strings.
-fn plain_bytes(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn plain_bytes(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGHEST: u64 = ONES << 7;
     // The highest bit of each byte that is zero; a borrow can reach only bytes behind the first such one.

@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::{Item, Malformed};
+use super::{Item, Late, Malformed};
+use crate::review::scan::{Scan, plain_bytes};
 
 pub(super) struct Reader<'a> {
     pub(super) text: &'a str,
@@ -39,8 +40,20 @@ impl<'a> Reader<'a> {
         Ok(key)
     }
 
-    /// Passes a value unread.
-    pub(super) fn pass(&mut self) {
+    /// Passes a value that is not read before it is looked at; nothing if there is anything doubtful about it.
+    pub(super) fn late(&mut self) -> Option<Late<'a>> {
+        let text = Scan::new(self.text.get(self.at..)?).value()?;
+        self.at += text.len();
+        Some(Late::new(text))
+    }
+
+    /// Passes a value unread, at once if it is one of these parts of the text.
+    pub(super) fn pass(&mut self, parts: &[Option<&str>]) {
+        let here = self.bytes.as_ptr() as usize + self.at;
+        if let Some(part) = parts.iter().flatten().find(|part| part.as_ptr() as usize == here) {
+            self.at += part.len();
+            return;
+        }
         let mut depth = 0_usize;
         let mut quoted = false;
         while let Some(byte) = self.bytes.get(self.at) {
@@ -116,17 +129,16 @@ impl<'a> Reader<'a> {
     fn string(&mut self) -> Result<Cow<'a, str>, Malformed> {
         self.at += 1;
         let start = self.at;
-        loop {
-            match self.bytes.get(self.at) {
-                Some(b'"') => {
-                    let text = self.text.get(start..self.at).unwrap_or_default();
-                    self.at += 1;
-                    return Ok(Cow::Borrowed(text));
-                }
-                Some(b'\\') => return self.escaped(start).map(Cow::Owned),
-                Some(0..=0x1f) | None => return Err(self.wrong("unfinished string")),
-                Some(_) => self.at += 1,
+        let plain = plain_bytes(self.bytes.get(start..).unwrap_or_default());
+        self.at = plain.map_or(self.bytes.len(), |plain| start + plain);
+        match self.bytes.get(self.at) {
+            Some(b'"') => {
+                let text = self.text.get(start..self.at).unwrap_or_default();
+                self.at += 1;
+                Ok(Cow::Borrowed(text))
             }
+            Some(b'\\') => self.escaped(start).map(Cow::Owned),
+            _ => Err(self.wrong("unfinished string")),
         }
     }
 
