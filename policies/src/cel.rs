@@ -25,6 +25,7 @@ mod tree;
 mod types;
 mod unquote;
 mod value;
+mod words;
 
 #[cfg(test)]
 mod hostile;
@@ -38,6 +39,7 @@ pub use diagnostic::{Diagnostic, Span};
 pub use tree::{Malformed, Tree};
 pub use types::Type;
 pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
+pub(crate) use words::is_taken;
 
 /// An expression, ready to be evaluated any number of times.
 #[derive(Debug)]

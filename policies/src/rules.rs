@@ -250,6 +250,12 @@ pub(crate) fn name_of(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1:
     metadata.name.as_deref().unwrap_or_default()
 }
 
+/// Where an object is.
+pub(crate) fn place_of(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> NsRef {
+    let namespace = metadata.namespace.clone().unwrap_or_default();
+    NsRef { name: name_of(metadata).to_owned(), namespace }
+}
+
 /// Every amount of a block that cannot be read or is below zero.
 fn check_amounts(
     reason: &'static str,

@@ -11,6 +11,7 @@ use super::ast::{Ast, Expr, ExprId, Literal, Name};
 use super::diagnostic::{Diagnostic, Span};
 use super::lex::{Kind, Token, lex};
 use super::macros::expand;
+use super::words::is_reserved;
 
 /// Characters an expression may have.
 const MAXIMUM_SIZE: usize = 100_000;
@@ -314,7 +315,7 @@ impl<'a> Parser<'a> {
             }
             return self.message(full, token.span);
         }
-        if RESERVED.contains(&name) {
+        if is_reserved(name) {
             return Err(Box::new(Diagnostic::new(token.span, format!("reserved identifier: {name}"))));
         }
         if self.peek().kind == Kind::OpenParen {
@@ -323,27 +324,6 @@ impl<'a> Parser<'a> {
         Ok(Node { id: self.ast.push(Expr::Ident(format!("{dot}{name}").into()), token.span), height: 0 })
     }
 }
-
-/// Words that name no variable and no function.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 fn relation_of(kind: Kind) -> Option<&'static str> {
     Some(match kind {

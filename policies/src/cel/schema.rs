@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::declare::{Declarations, ObjectType};
 use super::types::Type;
+use super::words::is_taken;
 
 /// What a request may be at most, in bytes: nothing in it is larger.
 pub(crate) const MAXIMUM_REQUEST: u64 = 3 << 20;
@@ -171,30 +172,7 @@ fn is_also_null(schema: &Value) -> bool {
 
 /// The name of a field as an identifier, as Kubernetes escapes it; nothing when it has no such name.
 pub(crate) fn escape(name: &str) -> Option<String> {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
-    if RESERVED.contains(&name) {
+    if is_taken(name) {
         return Some(format!("__{name}__"));
     }
     if name.is_empty() || name.starts_with(|first: char| first.is_ascii_digit()) {

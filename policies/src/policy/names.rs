@@ -1,5 +1,7 @@
 //! What Kubernetes takes as a name, each kind of name as it is checked there.
 
+use crate::cel::is_taken;
+
 /// Lower-case labels joined by dots: the name of most objects.
 pub(crate) fn is_subdomain(name: &str) -> bool {
     name.len() <= 253 && !name.is_empty() && name.split('.').all(|label| is_dns(label, usize::MAX))
@@ -45,33 +47,8 @@ pub(crate) fn is_path_segment(name: &str) -> bool {
 
 /// A name that an expression can use.
 pub(crate) fn is_identifier(name: &str) -> bool {
-    const RESERVED: [&str; 21] = [
-        "true",
-        "false",
-        "null",
-        "in",
-        "as",
-        "break",
-        "const",
-        "continue",
-        "else",
-        "for",
-        "function",
-        "if",
-        "import",
-        "let",
-        "loop",
-        "package",
-        "namespace",
-        "return",
-        "var",
-        "void",
-        "while",
-    ];
     let first = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-    first
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && !RESERVED.contains(&name)
+    first && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') && !is_taken(name)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use butler_api::wire::given;
 
 use super::addons::asked;
 use super::tenant_addon::{compiled, way_back};
-use super::{Case, listed, name_of, places};
+use super::{Case, listed, name_of, place_of, places};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -116,13 +116,8 @@ fn is_duration(text: &str) -> bool {
 
 /// Keeps an entry from being deleted while it is installed: its releases could not be uninstalled any more.
 pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
-    let mut addons: Vec<NsRef> = facts
-        .addons_of_definition(&review.name)
-        .map(|addon| NsRef {
-            name: name_of(&addon.metadata).to_owned(),
-            namespace: addon.metadata.namespace.clone().unwrap_or_default(),
-        })
-        .collect();
+    let mut addons: Vec<NsRef> =
+        facts.addons_of_definition(&review.name).map(|addon| place_of(&addon.metadata)).collect();
     addons.sort();
     if !addons.is_empty() {
         let message = format!("TenantAddons install it ({}); delete them first", places(&addons));
@@ -131,12 +126,7 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     }
     let clusters =
         facts.clusters().filter(|it| asked(&it.spec.addons).iter().any(|addon| addon.name == review.name));
-    let mut clusters: Vec<NsRef> = clusters
-        .map(|cluster| NsRef {
-            name: name_of(&cluster.metadata).to_owned(),
-            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
-        })
-        .collect();
+    let mut clusters: Vec<NsRef> = clusters.map(|cluster| place_of(&cluster.metadata)).collect();
     clusters.sort();
     if !clusters.is_empty() {
         let message = format!(

@@ -11,7 +11,7 @@ use butler_api::ip_allocation::AllocationPhase;
 use butler_api::reference::NsRef;
 use butler_api::wire::given;
 
-use super::{Case, canonical_cidr, listed, name_of};
+use super::{Case, canonical_cidr, listed, name_of, place_of};
 use crate::facts::{FactKey, Facts};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -218,10 +218,7 @@ fn check_held(
 }
 
 fn place(pool: &NetworkPool) -> NsRef {
-    NsRef {
-        name: name_of(&pool.metadata).to_owned(),
-        namespace: pool.metadata.namespace.clone().unwrap_or_default(),
-    }
+    place_of(&pool.metadata)
 }
 
 /// Keeps a pool from being deleted while clusters hold its addresses or a provider allocates from it.

@@ -12,7 +12,7 @@ use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
 use butler_api::reference::{LocalRef, NsRef, SYSTEM_NAMESPACE};
 use butler_api::wire::given;
 
-use super::{Case, listed, name_of, places};
+use super::{Case, listed, name_of, place_of, places};
 use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::review::Review;
@@ -233,13 +233,8 @@ fn check_network(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
 /// Keeps a ProviderConfig from being deleted while clusters run on it.
 pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Findings) {
     let at = NsRef { name: review.name.to_string(), namespace: review.namespace.to_string() };
-    let mut clusters: Vec<NsRef> = facts
-        .clusters_of_provider(&at)
-        .map(|cluster| NsRef {
-            name: name_of(&cluster.metadata).to_owned(),
-            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
-        })
-        .collect();
+    let mut clusters: Vec<NsRef> =
+        facts.clusters_of_provider(&at).map(|cluster| place_of(&cluster.metadata)).collect();
     clusters.sort();
     if !clusters.is_empty() {
         let message = format!("clusters run on it ({}); delete them first", places(&clusters));
@@ -281,20 +276,12 @@ fn check_rescoped(case: &Case<'_, ProviderConfig>, old: &ProviderConfig, finding
         return findings.unknown_kind(PATH, FactKind::Cluster);
     }
     let metadata = &case.object.metadata;
-    let at = NsRef {
-        name: name_of(metadata).to_owned(),
-        namespace: metadata.namespace.clone().unwrap_or_default(),
-    };
+    let at = place_of(metadata);
     let shut_out = case.facts.clusters_of_provider(&at).filter(|cluster| {
         let team = cluster.spec.team_ref.as_ref().map(|team| team.name.as_str());
         old.admits(team) && !own.admits(team)
     });
-    let mut clusters: Vec<NsRef> = shut_out
-        .map(|cluster| NsRef {
-            name: name_of(&cluster.metadata).to_owned(),
-            namespace: cluster.metadata.namespace.clone().unwrap_or_default(),
-        })
-        .collect();
+    let mut clusters: Vec<NsRef> = shut_out.map(|cluster| place_of(&cluster.metadata)).collect();
     clusters.sort();
     if !clusters.is_empty() {
         let message = format!(
