@@ -7,12 +7,11 @@ mod fold;
 
 use std::collections::HashMap;
 
-use regex::Regex;
-
 use super::ast::{Ast, Expr, ExprId, Literal};
 use super::check::{Checked, Meaning};
 use super::cost::Rule;
 use super::diagnostic::Diagnostic;
+use super::functions::regex::Pattern;
 use super::functions::{Function, Overload};
 use super::program::{Code, Mode, Op, Site};
 use super::types::Shape;
@@ -368,9 +367,9 @@ impl Compiler<'_> {
     }
 
     /// The pattern written as a constant, compiled.
-    fn pattern(&mut self, id: ExprId) -> Result<Option<Regex>> {
+    fn pattern(&mut self, id: ExprId) -> Result<Option<Pattern>> {
         let Some(Value::String(text)) = self.folded(id)? else { return Ok(None) };
-        match super::functions::regex::compiled(&text) {
+        match Pattern::compile(&text) {
             Ok(pattern) => Ok(Some(pattern)),
             Err(message) => self.refuse(id, message),
         }

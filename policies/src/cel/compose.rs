@@ -24,7 +24,7 @@ pub struct Composition {
 
 impl Composition {
     /// Compiles a variable and adds it to these and, under its type, to `declarations`, so that what is compiled with
-    /// them from then on may use it.
+    /// them from then on may use it. Gives its [`Program::weight`].
     ///
     /// # Errors
     ///
@@ -34,13 +34,14 @@ impl Composition {
         name: &str,
         text: &str,
         declarations: &mut Declarations,
-    ) -> Result<(), Vec<Diagnostic>> {
+    ) -> Result<u64, Vec<Diagnostic>> {
         let program = Program::compile(text, declarations)?;
+        let weight = program.weight();
         declarations.add_field(TYPE, name, program.value_type().clone());
         let name: Arc<str> = name.into();
         self.places.insert(Arc::clone(&name), self.programs.len());
         self.programs.push((name, program));
-        Ok(())
+        Ok(weight)
     }
 
     /// Each variable with its name, in the order in which they were added.

@@ -1,7 +1,8 @@
 //! What evaluating costs, counted as Kubernetes counts it, and the bounds on what no cost is counted for.
 
-use regex::Regex;
+use std::sync::Arc;
 
+use super::functions::regex::{Careful, Pattern};
 use super::value::{Opaque, Value};
 
 /// What one evaluation of one expression may cost.
@@ -29,6 +30,15 @@ const MEMORY: u64 = 64 << 20;
 /// Parts of values that may be looked at by functions whose cost does not grow with them.
 const WORK: u64 = 5_000_000;
 
+/// Bytes of a text that are read in the time that a part of a value is looked at.
+const BYTES_OF_A_PART: u64 = 64;
+/// Texts up to this many bytes are read for nothing.
+const SHORT: usize = 1_024;
+
+/// States times characters that are matched without counting: some milliseconds at worst, and far more than ordinary
+/// policies match.
+const MATCHING: u64 = 5_000_000;
+
 /// Patterns that are kept; a loop has few, and one that makes new ones gains nothing.
 const PATTERNS: usize = 8;
 
@@ -48,12 +58,16 @@ pub(crate) struct Allowance {
     memory: u64,
     pub(crate) work: u64,
     /// Patterns made while evaluating, so that a loop compiles each once.
-    patterns: Vec<(Box<str>, Regex)>,
+    patterns: Vec<(Box<str>, Arc<Pattern>)>,
+    /// States times characters that may still be matched without counting.
+    matching: u64,
+    /// What matches beyond that.
+    careful: Vec<(Box<str>, Box<Careful>)>,
 }
 
 impl Default for Allowance {
     fn default() -> Self {
-        Self { memory: MEMORY, work: WORK, patterns: Vec::new() }
+        Self { memory: MEMORY, work: WORK, patterns: Vec::new(), matching: MATCHING, careful: Vec::new() }
     }
 }
 
@@ -83,15 +97,43 @@ impl Meter {
     }
 
     /// The compiled pattern of a text, if it is still known.
-    pub(crate) fn pattern(&self, text: &str) -> Option<Regex> {
-        self.allowance.patterns.iter().find(|(known, _)| **known == *text).map(|(_, pattern)| pattern.clone())
+    pub(crate) fn pattern(&self, text: &str) -> Option<Arc<Pattern>> {
+        let known = self.allowance.patterns.iter().find(|(known, _)| **known == *text);
+        known.map(|(_, pattern)| Arc::clone(pattern))
     }
 
-    pub(crate) fn keep(&mut self, text: &str, pattern: Regex) {
+    pub(crate) fn keep(&mut self, text: &str, pattern: Arc<Pattern>) {
         if self.allowance.patterns.len() >= PATTERNS {
             self.allowance.patterns.remove(0);
         }
         self.allowance.patterns.push((text.into(), pattern));
+    }
+
+    /// Whether so much may still be matched without counting.
+    pub(crate) fn match_freely(&mut self, effort: u64) -> bool {
+        let rest = self.allowance.matching.checked_sub(effort);
+        // Whoever tried once too much is counted from then on.
+        self.allowance.matching = rest.unwrap_or(0);
+        rest.is_some()
+    }
+
+    /// What matches a pattern beyond that, if it is still known.
+    pub(crate) fn careful(&mut self, pattern: &str) -> Option<Box<Careful>> {
+        let place = self.allowance.careful.iter().position(|(known, _)| **known == *pattern)?;
+        Some(self.allowance.careful.swap_remove(place).1)
+    }
+
+    pub(crate) fn keep_careful(&mut self, pattern: &str, careful: Box<Careful>) {
+        if self.allowance.careful.len() >= PATTERNS {
+            self.allowance.careful.remove(0);
+        }
+        self.allowance.careful.push((pattern.into(), careful));
+    }
+
+    /// Counts a text that is read whole, whatever that costs: its size is asked for at the price of a number's. False
+    /// when there were too many.
+    pub(crate) fn read(&mut self, bytes: usize) -> bool {
+        bytes <= SHORT || self.look(bytes as u64 / BYTES_OF_A_PART)
     }
 
     /// Counts parts that are looked at; false when there were too many.

@@ -215,6 +215,7 @@ impl<'a> Machine<'a, '_> {
                 self.stack.pop();
             }
             Op::Insert { slot } => self.insert(slot),
+            Op::InsertAll { slot } => self.insert_all(slot),
         }
     }
 
@@ -297,6 +298,9 @@ impl<'a> Machine<'a, '_> {
         if site.guard.is_some_and(|overload| !overload.takes(arguments)) {
             return no_such_overload();
         }
+        if !arguments.iter().all(|argument| meter.read(argument.bytes())) {
+            return too_much();
+        }
         let mut scene = Scene { meter, pattern: site.pattern.as_ref() };
         match site.call {
             Some(call) => call(&mut scene, arguments),
@@ -330,6 +334,9 @@ impl<'a> Machine<'a, '_> {
             return;
         }
         let value = self.pop();
+        if !self.meter.read(value.bytes()) {
+            return self.push(too_much());
+        }
         let found = self.code.sets.get(set as usize).is_some_and(|set| set.contains(&value));
         self.push(Value::Bool(found));
     }

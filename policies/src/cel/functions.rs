@@ -21,8 +21,8 @@ pub(crate) mod urls;
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use ::regex::Regex;
-
+pub(crate) use self::collections::inserted_all;
+use self::regex::Pattern;
 use super::cost::Meter;
 use super::types::{Shape, TypeId, Types};
 use super::value::Value;
@@ -31,7 +31,7 @@ use super::value::Value;
 pub(crate) struct Scene<'s> {
     pub(crate) meter: &'s mut Meter,
     /// The compiled pattern, when it is written in the expression.
-    pub(crate) pattern: Option<&'s Regex>,
+    pub(crate) pattern: Option<&'s Pattern>,
 }
 
 /// Computes a call whose arguments are no errors.

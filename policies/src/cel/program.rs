@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
-
 use super::cost::Rule;
+use super::functions::regex::Pattern;
 use super::functions::{Function, Implementation, Overload};
 use super::value::Value;
 
@@ -133,6 +132,10 @@ pub(crate) enum Op {
     Insert {
         slot: u32,
     },
+    /// Takes a map, and the accumulator under it, and pushes the accumulator with the map's entries.
+    InsertAll {
+        slot: u32,
+    },
 }
 
 /// How a part is selected.
@@ -159,7 +162,7 @@ pub(crate) struct Site {
     pub(crate) guard: Option<&'static Overload>,
     pub(crate) rule: Rule,
     pub(crate) arguments: usize,
-    pub(crate) pattern: Option<Regex>,
+    pub(crate) pattern: Option<Pattern>,
     /// Takes errors too.
     pub(crate) lenient: bool,
 }
@@ -186,6 +189,20 @@ pub(crate) struct Code {
     pub(crate) messages: Vec<Message>,
     pub(crate) slots: u32,
 }
+
+impl Code {
+    /// Operations and constants count one each; the states of patterns more, since several engines are made of them.
+    pub(crate) fn weight(&self) -> u64 {
+        let patterns = self.sites.iter().filter_map(|site| site.pattern.as_ref());
+        let states: u64 = patterns.map(|pattern| pattern.states).sum();
+        states
+            .saturating_mul(WEIGHT_OF_A_STATE)
+            .saturating_add((self.operations.len() + self.constants.len()) as u64)
+    }
+}
+
+/// What a state of a pattern weighs, next to an operation.
+const WEIGHT_OF_A_STATE: u64 = 4;
 
 /// A message that is made: its type, and the fields in the order of their values.
 #[derive(Debug)]

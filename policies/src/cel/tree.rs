@@ -194,6 +194,11 @@ impl<'a> Tree<'a> {
         self.nodes.last()
     }
 
+    /// How many lists and objects it has.
+    pub(crate) fn containers(&self) -> usize {
+        self.nodes.iter().filter(|node| matches!(node.item, Item::List(_) | Item::Map(_))).count()
+    }
+
     pub(crate) fn children(&self, of: Children) -> &[Node<'a>] {
         let start = of.start as usize;
         self.nodes.get(start..start + of.len()).unwrap_or_default()

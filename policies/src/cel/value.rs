@@ -244,6 +244,15 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// How long a text is, or bytes are; nothing else is read byte by byte.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::String(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// What its traversal is charged for: characters, bytes, elements or entries; 1 of anything else.
     pub(crate) fn size(&self) -> u64 {
         match self {

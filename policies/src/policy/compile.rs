@@ -26,16 +26,36 @@ pub(crate) struct ExtraUse {
     pub(crate) place: Place,
 }
 
+/// How much one load may compile, in the weight of programs, with every eighth byte of an expression counting as well.
+/// A thousand ordinary policies take a tenth of it.
+const MOST_COMPILED: u64 = 4_000_000;
+const BYTES_OF_A_UNIT: usize = 8;
+
+/// What one load has compiled so far.
+#[derive(Debug, Default)]
+pub(crate) struct Effort {
+    spent: u64,
+    /// Whether somebody was told that it is too much.
+    is_told: bool,
+}
+
+impl Effort {
+    fn spend(&mut self, units: u64) {
+        self.spent = self.spent.saturating_add(units);
+    }
+}
+
 /// Compiles everything in a policy. What cannot be compiled is a problem, and left out.
 pub(crate) fn compile(
     policy: RawPolicy,
     source: &str,
+    effort: &mut Effort,
     problems: &mut Problems,
 ) -> (Compiled, Option<ExtraUse>) {
     let has_params = policy.param_kind.is_some();
     let plain = declarations(has_params);
     let mut composed = plain.clone().composed();
-    let mut compiler = Compiler { source, problems, uses: Uses::default(), extra: None };
+    let mut compiler = Compiler { source, effort, problems, uses: Uses::default(), extra: None };
     let conditions = policy.conditions.iter();
     let conditions =
         conditions.filter_map(|condition| compiler.expression(condition, &plain, &["bool"])).collect();
@@ -91,6 +111,7 @@ pub(crate) fn declarations(has_params: bool) -> Declarations {
 
 struct Compiler<'p> {
     source: &'p str,
+    effort: &'p mut Effort,
     problems: &'p mut Problems,
     uses: Uses,
     extra: Option<ExtraUse>,
@@ -114,8 +135,12 @@ impl Compiler<'_> {
     fn variables(&mut self, raw: &[(Written, Written)], declarations: &mut Declarations) -> Composition {
         let mut variables = Composition::default();
         for (name, expression) in raw {
-            if let Err(diagnostics) = variables.add(&name.text, &expression.text, declarations) {
-                self.refuse(expression, &diagnostics);
+            if !self.may_compile(expression) {
+                break;
+            }
+            match variables.add(&name.text, &expression.text, declarations) {
+                Ok(weight) => self.effort.spend(weight),
+                Err(diagnostics) => self.refuse(expression, &diagnostics),
             }
         }
         for ((_, program), (_, expression)) in variables.programs().zip(raw) {
@@ -130,6 +155,9 @@ impl Compiler<'_> {
         declarations: &Declarations,
         results: &[&str],
     ) -> Option<Expression> {
+        if !self.may_compile(written) {
+            return None;
+        }
         let program = match Program::compile(&written.text, declarations) {
             Ok(program) => program,
             Err(diagnostics) => {
@@ -154,8 +182,28 @@ impl Compiler<'_> {
             }
             return None;
         }
+        self.effort.spend(program.weight());
         self.note(&program, written);
         Some(Expression { text: Arc::clone(&written.text), program })
+    }
+
+    /// Whether this load may compile one more, which counts. What it may not is an error, told once.
+    fn may_compile(&mut self, written: &Written) -> bool {
+        if self.problems.is_full() {
+            return false;
+        }
+        self.effort.spend((written.text.len() / BYTES_OF_A_UNIT) as u64);
+        if self.effort.spent <= MOST_COMPILED {
+            return true;
+        }
+        if !self.effort.is_told {
+            self.effort.is_told = true;
+            let place = written.locate(self.source, &(0..0));
+            let message = format!("{}: all expressions of all files together are too large", written.path);
+            let help = "write fewer of them, shorter ones, or patterns with smaller repetitions";
+            self.problems.error_with_help(&place, "too-large", message, help);
+        }
+        false
     }
 
     /// Remembers what an expression looks at.
@@ -185,6 +233,9 @@ impl Compiler<'_> {
             ("authorizer", unavailable)
         };
         for diagnostic in told {
+            if self.problems.is_full() {
+                return;
+            }
             let span = diagnostic.span.start as usize..diagnostic.span.end as usize;
             let named = written.text.get(span).unwrap_or_default();
             let help = help(named, &diagnostic.message, written);

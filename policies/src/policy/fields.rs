@@ -218,6 +218,9 @@ impl<'n> Fields<'n> {
     /// Nobody takes any more: what is left is known to nobody.
     pub(crate) fn finish(self, problems: &mut Problems) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&&*entry.key)) {
+            if problems.is_full() {
+                return;
+            }
             let place = Place { file: self.place.file, span: entry.span.clone() };
             let path = quoted(&self.path_of(&entry.key));
             match nearest(&entry.key, &self.known) {

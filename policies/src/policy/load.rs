@@ -10,7 +10,7 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 
 use self::check::Checked;
-use super::compile::{Compiled, ExtraUse, compile};
+use super::compile::{Compiled, Effort, ExtraUse, compile};
 use super::definition::{Binding, Definition};
 use super::fields::Written;
 use super::index::Index;
@@ -89,12 +89,13 @@ fn read_all(files: &[SourceFile], problems: &mut Problems) -> Vec<Object> {
 fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> PolicySet {
     let Checked { policies, mut bindings, params, param_kinds, wanted_params } = checked;
     let mut set = PolicySet { params, param_kinds, wanted_params, hash: hash(files), ..PolicySet::default() };
+    let mut effort = Effort::default();
     for raw in policies {
         let key = (raw.kind, raw.name.text.to_string());
         let bound = bindings.remove(&key).unwrap_or_default();
         let source = text_of(files, raw.place.file);
         let mut policy = summary(&raw, &bound, files);
-        let (compiled, extra) = compile(raw, source, problems);
+        let (compiled, extra) = compile(raw, source, &mut effort, problems);
         policy.ours_only = extra.map(|extra| ours_only(&extra, files));
         set.policies.push(policy);
         let bind = |definition: Definition| Definition {

@@ -24,7 +24,7 @@ use super::mutation::{Failed, Schema, mutate_by};
 use super::request::{Document, Request};
 use super::set::PolicySet;
 use super::surroundings::Surroundings;
-use crate::cel::{Computed, POLICY_LIMIT, Value};
+use crate::cel::{Computed, POLICY_LIMIT, Tree, Value};
 use crate::facts::FactKey;
 use crate::review::Operation;
 
@@ -119,11 +119,16 @@ pub(crate) fn mutate_with(
         return mutated;
     }
     let Some(text) = request.object_text() else { return mutated };
+    let mut refuse = |why: &str| {
+        let message = format!("the object {why} to be changed by a policy");
+        mutated.refusals.push(Refusal::Request { message, reason: Reason::Invalid });
+    };
+    if has_too_many_parts(text) {
+        refuse("has too many parts");
+        return mutated;
+    }
     let Ok(object) = serde_json::from_str::<Json>(text) else {
-        mutated.refusals.push(Refusal::Request {
-            message: "the object nests too deeply to be changed by a policy".to_owned(),
-            reason: Reason::Invalid,
-        });
+        refuse("nests too deeply");
         return mutated;
     };
     let mut run = Run {
@@ -151,6 +156,16 @@ pub(crate) fn mutate_with(
         mutated.rests_on = keys.collect();
     }
     mutated
+}
+
+/// Lists and objects within an object that can still be changed. Each takes hundreds of bytes while it is changed, as
+/// often as there are states of it, and no object of ours has a hundredth of them.
+const MOST_PARTS: usize = 20_000;
+
+fn has_too_many_parts(text: &str) -> bool {
+    let brackets = text.bytes().filter(|byte| matches!(byte, b'{' | b'[')).count();
+    // Those within texts count for nothing, so whoever has many is read first.
+    brackets > MOST_PARTS && Tree::parse(text).is_ok_and(|tree| tree.containers() > MOST_PARTS)
 }
 
 /// A policy with a binding and a param, by which a second run knows what ran before.

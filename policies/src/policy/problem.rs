@@ -57,6 +57,8 @@ pub struct Problem {
 
 /// Lines of a file that one problem shows at most.
 const MOST_LINES: usize = 8;
+/// Bytes of a line that are marked, and that are shown after them.
+const LONGEST_LINE: usize = 2_000;
 
 impl Problem {
     /// Line and column of the place, both counted from 1, columns in characters.
@@ -115,13 +117,19 @@ impl<'a> Window<'a> {
             .match_indices('\n')
             .nth(MOST_LINES - 1)
             .map_or(inside, |(at, _)| inside.get(..at).unwrap_or(inside));
-        let inside = inside.trim_end();
+        let inside = beginning(inside).trim_end();
         let end = span.start + inside.len();
-        let to = text.get(end..)?.find('\n').map_or(text.len(), |at| end + at);
+        let rest = text.get(end..)?;
+        let to = end + beginning(rest.split('\n').next().unwrap_or(rest)).len();
         let line = text.get(..from)?.bytes().filter(|byte| *byte == b'\n').count() + 1;
         let shown = text.get(from..to)?;
         Some(Self { text: shown, line, span: span.start - from..end - from })
     }
+}
+
+/// As much of a line as anybody reads.
+fn beginning(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(LONGEST_LINE)).unwrap_or(text)
 }
 
 /// Line and column of a byte, both counted from 1, columns in characters.

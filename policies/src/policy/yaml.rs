@@ -20,6 +20,8 @@ use super::problem::{Place, Problems, quoted};
 const DEEPEST: usize = 64;
 /// Values in all files of one load, copies by alias included.
 const MOST_NODES: usize = 400_000;
+/// Bytes of a text that count as a value when an alias copies them.
+const BYTES_OF_A_NODE: usize = 64;
 /// Documents in all files of one load.
 const MOST_DOCUMENTS: usize = 10_000;
 
@@ -62,10 +64,13 @@ impl Node {
         }
     }
 
+    /// How many values it is when it is copied.
     fn size(&self) -> usize {
         match &self.value {
             Yaml::List(items) => 1 + items.iter().map(Self::size).sum::<usize>(),
             Yaml::Map(entries) => 1 + entries.iter().map(|entry| entry.value.size()).sum::<usize>(),
+            // Written out, a text that is there many times is many texts.
+            Yaml::Text(text, _) => 1 + text.len() / BYTES_OF_A_NODE,
             _ => 1,
         }
     }

@@ -5,7 +5,7 @@ use crate::cel::ast::{Ast, Expr, ExprId, Literal};
 use crate::cel::diagnostic::Diagnostic;
 use crate::cel::functions::conversions::{MAXIMUM_SECOND, MINIMUM_SECOND, parse_duration, parse_timestamp};
 use crate::cel::functions::format::{Kind, Piece, pieces};
-use crate::cel::functions::regex::compiled;
+use crate::cel::functions::regex::Pattern;
 use crate::cel::types::{Shape, TypeId};
 
 /// Reports the first misfit of every list and map, and every literal that its function cannot read.
@@ -134,7 +134,7 @@ fn argument(ast: &Ast, function: &str, arguments: &[ExprId], diagnostics: &mut V
     let readable = match (function, literal) {
         ("duration", Literal::String(text)) => parse_duration(text).is_some(),
         ("timestamp", Literal::String(text)) => parse_timestamp(text).is_some(),
-        ("matches", Literal::String(text)) => compiled(text).is_ok(),
+        ("matches", Literal::String(text)) => Pattern::check(text).is_ok(),
         ("timestamp", Literal::Int(seconds)) => (MINIMUM_SECOND..=MAXIMUM_SECOND).contains(seconds),
         ("duration" | "timestamp", _) => false,
         _ => true,

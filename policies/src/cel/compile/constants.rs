@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use foldhash::fast::RandomState;
+
 use super::{Compiler, Result};
 use crate::cel::ast::{Expr, ExprId};
 use crate::cel::check::Meaning;
@@ -12,7 +14,8 @@ use crate::cel::value::{List, Made, Map, Value, double_to_int, double_to_uint};
 /// Scalars, by exact type and value, that an element can be among.
 #[derive(Debug, Default)]
 pub(crate) struct Set {
-    members: HashSet<Member>,
+    texts: HashSet<Box<str>, RandomState>,
+    others: HashSet<Member, RandomState>,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -21,7 +24,6 @@ enum Member {
     Int(i64),
     Uint(u64),
     Double(u64),
-    String(Box<str>),
 }
 
 fn double(value: f64) -> Member {
@@ -35,25 +37,25 @@ impl Set {
     fn add(&mut self, value: &Value<'_>) -> bool {
         match value {
             Value::Bool(value) => {
-                self.members.insert(Member::Bool(*value));
+                self.others.insert(Member::Bool(*value));
             }
             Value::String(text) => {
-                self.members.insert(Member::String((**text).into()));
+                self.texts.insert((**text).into());
             }
             Value::Int(value) => {
-                self.members.extend([Member::Int(*value), double(*value as f64)]);
-                self.members.extend(u64::try_from(*value).ok().map(Member::Uint));
+                self.others.extend([Member::Int(*value), double(*value as f64)]);
+                self.others.extend(u64::try_from(*value).ok().map(Member::Uint));
             }
             Value::Uint(value) => {
-                self.members.extend([Member::Uint(*value), double(*value as f64)]);
-                self.members.extend(i64::try_from(*value).ok().map(Member::Int));
+                self.others.extend([Member::Uint(*value), double(*value as f64)]);
+                self.others.extend(i64::try_from(*value).ok().map(Member::Int));
             }
             Value::Double(value) => {
                 if !value.is_nan() {
-                    self.members.insert(double(*value));
+                    self.others.insert(double(*value));
                 }
-                self.members.extend(double_to_int(*value).map(Member::Int));
-                self.members.extend(double_to_uint(*value).map(Member::Uint));
+                self.others.extend(double_to_int(*value).map(Member::Int));
+                self.others.extend(double_to_uint(*value).map(Member::Uint));
             }
             _ => return false,
         }
@@ -66,10 +68,10 @@ impl Set {
             Value::Int(value) => Member::Int(*value),
             Value::Uint(value) => Member::Uint(*value),
             Value::Double(value) if !value.is_nan() => double(*value),
-            Value::String(text) => Member::String((**text).into()),
+            Value::String(text) => return self.texts.contains(&**text),
             _ => return false,
         };
-        self.members.contains(&member)
+        self.others.contains(&member)
     }
 }
 

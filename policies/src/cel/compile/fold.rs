@@ -83,6 +83,12 @@ impl Compiler<'_> {
             ("cel.@mapInsert", [so_far, key, value]) if self.is_accumulator(*so_far, slot) => {
                 self.insert(*key, *value, slot)
             }
+            ("cel.@mapInsert", [so_far, map]) if self.is_accumulator(*so_far, slot) => {
+                self.emit(Op::Local { slot, charge: true });
+                self.value(*map)?;
+                self.emit(Op::InsertAll { slot });
+                Ok(())
+            }
             ("_?_:_", [condition, then, otherwise]) => {
                 self.value(*condition)?;
                 let branch = self.emit(Op::Branch { otherwise: self.jump, end: self.jump });

@@ -1,8 +1,8 @@
 //! Making lists, maps and messages, at once or piece by piece.
 
 use super::Machine;
-use crate::cel::cost::{LIST, MAP, MESSAGE};
-use crate::cel::functions::no_such_overload;
+use crate::cel::cost::{LIST, MAP, MESSAGE, too_much};
+use crate::cel::functions::{inserted_all, no_such_overload};
 use crate::cel::program::Code;
 use crate::cel::value::{List, Made, Map, Object, Text, Value};
 
@@ -33,6 +33,9 @@ impl<'a> Machine<'a, '_> {
         while let (Some(key), Some(value)) = (parts.next(), parts.next()) {
             let unwraps = optional.and_then(|optional| optional.get(at)).copied().unwrap_or(false);
             at += 1;
+            if !self.meter.read(key.bytes()) {
+                return self.push(too_much());
+            }
             match value {
                 Value::Optional(Some(inner)) if unwraps => made.insert(key, (*inner).clone()),
                 Value::Optional(None) if unwraps => made.remove(&key),
@@ -72,10 +75,33 @@ impl<'a> Machine<'a, '_> {
         self.push(result);
     }
 
+    pub(super) fn insert_all(&mut self, slot: u32) {
+        let more = self.pop();
+        // Dropped, so that the one in its place is the only one, and is changed instead of copied.
+        let is_error = match self.pop() {
+            Value::Error(message) => Some(Value::Error(message)),
+            _ => None,
+        };
+        self.meter.charge(1);
+        let result = match (is_error, more) {
+            (Some(error), _) => error,
+            (None, Value::Error(message)) => Value::Error(message),
+            (None, Value::Map(more)) => match self.take(slot) {
+                Value::Map(map) => inserted_all(map, &more, &mut self.meter),
+                _ => no_such_overload(),
+            },
+            _ => no_such_overload(),
+        };
+        self.push(result);
+    }
+
     pub(super) fn insert(&mut self, slot: u32) {
         let value = self.pop();
         let key = self.pop();
         self.meter.charge(1);
+        if !self.meter.read(key.bytes()) {
+            return self.push(too_much());
+        }
         let result = match (self.take(slot), value) {
             (_, Value::Error(message)) => Value::Error(message),
             (Value::Map(map), value) => map.inserted(key, value),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Machine;
+use crate::cel::cost::too_much;
 use crate::cel::functions::no_such_overload;
 use crate::cel::program::Mode;
 use crate::cel::value::{Value, double_to_int};
@@ -117,7 +118,10 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
-    fn find(&self, base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
+    fn find(&mut self, base: &Value<'a>, key: &Value<'a>) -> Found<'a> {
+        if !self.meter.read(key.bytes()) {
+            return Found::Error(too_much());
+        }
         match base {
             Value::Map(map) => {
                 let found = match key {

@@ -1,8 +1,8 @@
 //! Looking into lists and maps: `in`, `size`, indexes, and what `transformMap` inserts with.
 
 use super::{Declaration, Implementation, Scene, no_such_overload};
-use crate::cel::cost::too_much;
-use crate::cel::value::{Equality, Value, characters, equal};
+use crate::cel::cost::{Meter, too_much};
+use crate::cel::value::{Equality, Map, Value, characters, equal};
 
 /// Indexes are operations of their own; here are only their signatures.
 const UNUSED: Implementation = |_, _| no_such_overload();
@@ -91,18 +91,31 @@ fn size<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     Value::Int(i64::try_from(length).unwrap_or(i64::MAX))
 }
 
-fn insert<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
+fn insert<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     match arguments {
-        [Value::Map(map), key, value] => map.clone().inserted(key.clone(), value.clone()),
+        [Value::Map(map), key, value] if scene.meter.look(map.len() as u64) => {
+            map.clone().inserted(key.clone(), value.clone())
+        }
+        [Value::Map(_), _, _] => too_much(),
         _ => no_such_overload(),
     }
 }
 
 fn insert_all<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
-    let [Value::Map(map), Value::Map(more)] = arguments else { return no_such_overload() };
-    let mut result = Value::Map(map.clone());
+    match arguments {
+        [Value::Map(map), Value::Map(more)] if scene.meter.look(map.len() as u64) => {
+            inserted_all(map.clone(), more, scene.meter)
+        }
+        [Value::Map(_), Value::Map(_)] => too_much(),
+        _ => no_such_overload(),
+    }
+}
+
+/// The map with all entries of another; a key that is there already is an error.
+pub(crate) fn inserted_all<'a>(map: Map<'a>, more: &Map<'a>, meter: &mut Meter) -> Value<'a> {
+    let mut result = Value::Map(map);
     for (key, value) in more.iter() {
-        if !scene.meter.look(1) {
+        if !meter.look(1) || !meter.read(key.bytes()) {
             return too_much();
         }
         result = match result {

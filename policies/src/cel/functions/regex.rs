@@ -1,13 +1,17 @@
-//! Patterns, in the syntax of Go's `regexp`: its patterns are translated into those of the `regex` crate, which
-//! matches in linear time too.
+//! Patterns, in the syntax of Go's `regexp`: its patterns are translated into those of the `regex` crate, whose engines
+//! match in linear time too.
 
+mod pattern;
 mod translate;
 
-use regex::{Regex, RegexBuilder};
+use std::sync::Arc;
 
+use super::strings::{Parts, part};
 use super::{Declaration, Scene, no_such_overload};
-use crate::cel::cost::too_much;
-use crate::cel::value::{List, Value};
+use crate::cel::cost::{Meter, too_much};
+use crate::cel::value::{Text, Value};
+use pattern::TooMuch;
+pub(crate) use pattern::{Careful, Pattern};
 
 pub(super) const FUNCTIONS: &[Declaration] = &[
     Declaration {
@@ -36,58 +40,61 @@ pub(super) const FUNCTIONS: &[Declaration] = &[
 /// Steps that compiling one pattern counts as: patterns made while evaluating are compiled one by one, and each
 /// takes more time than its cost says.
 const COMPILING: u64 = 5_000;
-/// Memory that one compiled pattern may take.
-const SIZE: usize = 4 << 20;
-
-/// The pattern, compiled, or why it is none.
-pub(crate) fn compiled(pattern: &str) -> Result<Regex, String> {
-    let translated = translate::translate(pattern)?;
-    RegexBuilder::new(&translated)
-        .size_limit(SIZE)
-        .build()
-        .map_err(|_| format!("error parsing regexp: `{pattern}` is too large or malformed"))
-}
+/// Steps that compiling each of its characters and of its states counts as.
+const STEPS_OF_A_STATE: u64 = 16;
 
 /// Calls `then` with the text and the pattern.
 fn with<'a>(
     scene: &mut Scene<'_>,
     text: &Value<'a>,
     pattern: &Value<'a>,
-    then: impl FnOnce(&mut Scene<'_>, &str, &Regex) -> Value<'a>,
+    then: impl FnOnce(&mut Meter, &Text<'a>, &Pattern) -> Result<Value<'a>, TooMuch>,
 ) -> Value<'a> {
     let (Value::String(text), Value::String(pattern)) = (text, pattern) else { return no_such_overload() };
-    if let Some(known) = scene.pattern {
-        return then(scene, text, known);
+    let meter = &mut *scene.meter;
+    let found = match scene.pattern {
+        Some(known) => then(meter, text, known),
+        None => match made(meter, pattern) {
+            Some(Ok(made)) => then(meter, text, &made),
+            Some(Err(message)) => return Value::error(message),
+            None => return too_much(),
+        },
+    };
+    found.unwrap_or_else(|TooMuch| too_much())
+}
+
+/// A pattern that is not written in the expression, compiled now unless it is still known; nothing when that is too
+/// much.
+fn made(meter: &mut Meter, pattern: &str) -> Option<Result<Arc<Pattern>, String>> {
+    if let Some(known) = meter.pattern(pattern) {
+        return Some(Ok(known));
     }
-    if let Some(known) = scene.meter.pattern(pattern) {
-        return then(scene, text, &known);
+    if !meter.look(STEPS_OF_A_STATE.saturating_mul(pattern.len() as u64).saturating_add(COMPILING)) {
+        return None;
     }
-    if !scene.meter.look(COMPILING) {
-        return too_much();
+    let compiled = match Pattern::compile(pattern) {
+        Ok(compiled) => Arc::new(compiled),
+        Err(message) => return Some(Err(message)),
+    };
+    // Only now is it known how many states its repetitions make.
+    if !meter.look(compiled.states.saturating_mul(STEPS_OF_A_STATE)) {
+        return None;
     }
-    match compiled(pattern) {
-        Ok(found) => {
-            scene.meter.keep(pattern, found.clone());
-            then(scene, text, &found)
-        }
-        Err(message) => Value::error(message),
-    }
+    meter.keep(pattern, Arc::clone(&compiled));
+    Some(Ok(compiled))
 }
 
 fn matches<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
-    match arguments {
-        [text, pattern] => with(scene, text, pattern, |_, text, pattern| Value::Bool(pattern.is_match(text))),
-        _ => no_such_overload(),
-    }
+    let [text, pattern] = arguments else { return no_such_overload() };
+    with(scene, text, pattern, |meter, text, pattern| pattern.is_match(meter, text).map(Value::Bool))
 }
 
 fn find<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
-    match arguments {
-        [text, pattern] => with(scene, text, pattern, |_, text, pattern| {
-            Value::text(pattern.find(text).map_or("", |found| found.as_str()))
-        }),
-        _ => no_such_overload(),
-    }
+    let [text, pattern] = arguments else { return no_such_overload() };
+    with(scene, text, pattern, |meter, text, pattern| {
+        let found = pattern.find(meter, text)?;
+        Ok(part(text, |text| found.and_then(|found| text.get(found.range())).unwrap_or_default()))
+    })
 }
 
 fn find_all<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
@@ -97,11 +104,15 @@ fn find_all<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
         _ => return no_such_overload(),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    with(scene, text, pattern, |scene, text, pattern| {
-        if !scene.meter.take(text.len().saturating_mul(8)) {
-            return too_much();
+    with(scene, text, pattern, |meter, text, pattern| {
+        let mut matches = pattern.find_all(text);
+        let mut parts = Parts::of(text);
+        while parts.len() < limit {
+            let Some(found) = matches.next(meter)? else { break };
+            if !parts.push(meter, text.get(found.range()).unwrap_or_default()) {
+                return Err(TooMuch);
+            }
         }
-        let found = pattern.find_iter(text).take(limit);
-        List::made(found.map(|found| Value::text(found.as_str())).collect())
+        Ok(parts.into_list())
     })
 }

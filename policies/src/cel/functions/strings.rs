@@ -1,7 +1,7 @@
 //! Text: searching, cutting, joining and changing case. Places are counted in characters.
 
 use super::{Declaration, Scene, no_such_overload};
-use crate::cel::cost::too_much;
+use crate::cel::cost::{Meter, too_much};
 use crate::cel::value::{List, Text, Value, characters};
 
 pub(super) const FUNCTIONS: &[Declaration] = &[
@@ -123,7 +123,7 @@ fn two<'a>(arguments: &[Value<'a>], then: impl FnOnce(&str, &str) -> Value<'a>) 
 }
 
 /// A part of a text, which shares its memory when the text is borrowed.
-fn part<'a>(text: &Text<'a>, cut: impl for<'t> FnOnce(&'t str) -> &'t str) -> Value<'a> {
+pub(super) fn part<'a>(text: &Text<'a>, cut: impl for<'t> FnOnce(&'t str) -> &'t str) -> Value<'a> {
     match text {
         Text::Borrowed(text) => Value::String(Text::Borrowed(cut(text))),
         Text::Shared(text) => Value::text(cut(text)),
@@ -205,8 +205,9 @@ fn last_index_of<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     };
     // What begins at `offset` may end after it.
     let end = byte_of(text, offset).map_or(text.len(), |start| (start + wanted.len()).min(text.len()));
-    let searched = text.as_bytes().get(..end).unwrap_or_default();
-    let found = searched.windows(wanted.len()).rposition(|window| window == wanted.as_bytes());
+    // It ends at the end of a character, so the part of one that is cut off is not missed.
+    let searched = text.get(..text.floor_char_boundary(end)).unwrap_or_default();
+    let found = searched.rfind(&**wanted);
     Value::Int(found.and_then(|at| text.get(..at)).map_or(-1, count))
 }
 
@@ -233,22 +234,47 @@ fn split<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
         _ => return no_such_overload(),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    if !scene.meter.take(text.len().saturating_mul(8)) {
-        return too_much();
-    }
-    let parts: Vec<&str> = if limit == 0 {
-        Vec::new()
-    } else if separator.is_empty() {
-        by_character(text, limit)
-    } else {
-        text.splitn(limit, &**separator).collect()
+    let mut parts = Parts::of(text);
+    let complete = match (limit, separator.is_empty()) {
+        (0, _) => true,
+        (_, true) => by_character(text, limit).all(|part| parts.push(scene.meter, part)),
+        (_, false) => text.splitn(limit, &**separator).all(|part| parts.push(scene.meter, part)),
     };
-    let parts = parts.into_iter().map(|found| match text {
-        Text::Borrowed(whole) => borrowed(whole, found),
-        Text::Shared(_) => Value::text(found),
-    });
-    List::made(parts.collect())
+    if complete { parts.into_list() } else { too_much() }
 }
+
+/// A list of parts of a text, as long as there is memory for them.
+pub(super) struct Parts<'a, 't> {
+    text: &'t Text<'a>,
+    list: Vec<Value<'a>>,
+}
+
+impl<'a, 't> Parts<'a, 't> {
+    pub(super) fn of(text: &'t Text<'a>) -> Self {
+        Self { text, list: Vec::new() }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Adds a part; false when there is no memory left.
+    pub(super) fn push(&mut self, meter: &mut Meter, found: &str) -> bool {
+        let (part, bytes) = match self.text {
+            Text::Borrowed(whole) => (borrowed(whole, found), 0),
+            Text::Shared(_) => (Value::text(found), COUNTED + found.len()),
+        };
+        self.list.push(part);
+        meter.take(size_of::<Value<'_>>() + bytes)
+    }
+
+    pub(super) fn into_list(self) -> Value<'a> {
+        List::made(self.list)
+    }
+}
+
+/// What a shared text takes besides its bytes.
+const COUNTED: usize = 32;
 
 /// `found`, which is part of `whole`, for as long as `whole` lives.
 fn borrowed<'a>(whole: &'a str, found: &str) -> Value<'a> {
@@ -259,19 +285,17 @@ fn borrowed<'a>(whole: &'a str, found: &str) -> Value<'a> {
 }
 
 /// Each character, the last part with all that are left.
-fn by_character(text: &str, limit: usize) -> Vec<&str> {
-    let mut parts = Vec::new();
+fn by_character(text: &str, limit: usize) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if parts.len() + 1 == limit {
-            parts.push(rest);
-            return parts;
-        }
-        let (one, others) = rest.split_at(first.len_utf8());
-        parts.push(one);
+    let mut made = 0;
+    std::iter::from_fn(move || {
+        let first = rest.chars().next()?;
+        made += 1;
+        let end = if made == limit { rest.len() } else { first.len_utf8() };
+        let (part, others) = rest.split_at(end);
         rest = others;
-    }
-    parts
+        Some(part)
+    })
 }
 
 fn substring<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {

@@ -1,7 +1,10 @@
 //! Maps: of a document, or made while evaluating.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher;
 use std::sync::Arc;
+
+use foldhash::fast::RandomState;
 
 use super::{MAXIMUM_DEPTH, Text, Value, double_to_int, double_to_uint, too_deep};
 use crate::cel::tree::{Children, Tree};
@@ -21,19 +24,44 @@ enum Kind<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Made<'a> {
     entries: Vec<(Value<'a>, Value<'a>)>,
-    places: HashMap<Key, usize>,
+    places: Places,
     depth: u32,
 }
 
-/// A key by which entries are told apart; equal numbers of different types are different keys.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Key {
-    Null,
-    Bool(bool),
-    Int(i64),
-    Uint(u64),
-    Double(u64),
-    String(Arc<str>),
+/// Entries by the hash of their keys, which stay where they are, however long.
+#[derive(Clone, Debug, Default)]
+struct Places {
+    seed: RandomState,
+    /// The last entry of each hash.
+    last: HashMap<u64, usize, RandomState>,
+    /// For each entry the one before it with the same hash.
+    before: Vec<Option<usize>>,
+}
+
+impl Places {
+    fn add(&mut self, key: &Value<'_>) {
+        let before = self.hash(key).and_then(|hash| self.last.insert(hash, self.before.len()));
+        self.before.push(before);
+    }
+
+    /// The entries whose key may be this one, the last first.
+    fn of(&self, key: &Value<'_>) -> impl Iterator<Item = usize> + '_ {
+        let last = self.hash(key).and_then(|hash| self.last.get(&hash).copied());
+        std::iter::successors(last, |at| self.before.get(*at).copied().flatten())
+    }
+
+    /// Nothing for a key that equals no other. Both zeros are one key.
+    fn hash(&self, key: &Value<'_>) -> Option<u64> {
+        Some(match key {
+            Value::Null => 0,
+            Value::Bool(value) => self.seed.hash_one(value),
+            Value::Int(value) => self.seed.hash_one(value),
+            Value::Uint(value) => self.seed.hash_one(value),
+            Value::Double(value) if !value.is_nan() => self.seed.hash_one((value + 0.0).to_bits()),
+            Value::String(text) => self.seed.hash_one(&**text),
+            _ => return None,
+        })
+    }
 }
 
 /// Below this, looking at every entry is faster than hashing.
@@ -51,18 +79,10 @@ impl<'a> Made<'a> {
             None => {
                 self.depth = self.depth.max(value.depth() + 1).max(key.depth() + 1);
                 self.entries.push((key, value));
-                if self.entries.len() == FEW + 1 {
-                    self.places = self
-                        .entries
-                        .iter()
-                        .enumerate()
-                        .filter_map(|(at, (key, _))| Some((owned(key)?, at)))
-                        .collect();
-                } else if self.entries.len() > FEW
-                    && let Some((key, _)) = self.entries.last()
-                    && let Some(key) = owned(key)
-                {
-                    self.places.insert(key, self.entries.len() - 1);
+                if self.entries.len() > FEW {
+                    // All of them, the first time.
+                    let new = self.entries.get(self.places.before.len()..).unwrap_or_default();
+                    new.iter().for_each(|(key, _)| self.places.add(key));
                 }
             }
         }
@@ -72,7 +92,7 @@ impl<'a> Made<'a> {
         if let Some(place) = self.place(key) {
             self.entries.remove(place);
             let rest = std::mem::take(&mut self.entries);
-            self.places.clear();
+            self.places = Places::default();
             for (key, value) in rest {
                 self.insert(key, value);
             }
@@ -81,7 +101,8 @@ impl<'a> Made<'a> {
 
     fn place(&self, key: &Value<'_>) -> Option<usize> {
         if self.entries.len() > FEW {
-            return self.places.get(&owned(key)?).copied();
+            let is_it = |at: &usize| self.entries.get(*at).is_some_and(|(own, _)| same_key(own, key));
+            return self.places.of(key).find(is_it);
         }
         self.entries.iter().position(|(own, _)| same_key(own, key))
     }
@@ -92,24 +113,11 @@ impl<'a> Made<'a> {
 
     fn text(&self, key: &str) -> Option<&Value<'a>> {
         if self.entries.len() > FEW {
-            return self.get(&Value::text(key));
+            return self.get(&Value::String(Text::Borrowed(key)));
         }
         let same = |own: &Value<'_>| matches!(own, Value::String(text) if **text == *key);
         self.entries.iter().find(|(own, _)| same(own)).map(|(_, value)| value)
     }
-}
-
-fn owned(key: &Value<'_>) -> Option<Key> {
-    Some(match key {
-        Value::Null => Key::Null,
-        Value::Bool(value) => Key::Bool(*value),
-        Value::Int(value) => Key::Int(*value),
-        Value::Uint(value) => Key::Uint(*value),
-        // Both zeros are one key; no key equals one that is no number.
-        Value::Double(value) if !value.is_nan() => Key::Double((value + 0.0).to_bits()),
-        Value::String(text) => Key::String(Arc::from(&**text)),
-        _ => return None,
-    })
 }
 
 fn same_key(left: &Value<'_>, right: &Value<'_>) -> bool {

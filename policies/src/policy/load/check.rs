@@ -167,7 +167,7 @@ fn take_params(
     for param in raw {
         let RawParam { kind, namespace, name, json } = param;
         if !kinds.contains_key(&kind) {
-            let what = format!("{} of `{}`", quoted(&kind.kind), kind.api_version);
+            let what = format!("{} of {}", quoted(&kind.kind), quoted(&kind.api_version));
             let message =
                 format!("no policy takes {what} as its params, so {} does nothing", quoted(&name.text));
             problems.warn(&name.place, "unused-object", message, "set `paramKind` of a policy, or remove it");
