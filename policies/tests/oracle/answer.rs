@@ -43,6 +43,11 @@ impl Answer {
         self.error.is_some()
     }
 
+    /// Kubernetes panicked within its own library, and says so instead of an answer.
+    pub(crate) fn broke_off(&self) -> bool {
+        self.error.as_ref().is_some_and(|error| error.starts_with("internal error: "))
+    }
+
     pub(crate) fn varies(&self, what: &str) -> bool {
         self.varies.iter().any(|name| name == what)
     }

@@ -40,7 +40,10 @@ fn answer(declarations: &Declarations, inputs: &Inputs, case: &Case) -> Answer {
     let cost = Some(outcome.cost);
     match outcome.value {
         Ok(value) => {
-            let (kind, value) = value.encode().unwrap();
+            let Some((kind, value)) = value.encode() else {
+                let (stage, error) = (Some("encode".to_owned()), Some("there is no such JSON".to_owned()));
+                return Answer { id, stage, error, ..Answer::default() };
+            };
             let (kind, value) = (Some(kind.to_owned()), Some(serde_json::from_str(&value).unwrap()));
             Answer { id, kind, value, cost, ..Answer::default() }
         }

@@ -71,16 +71,23 @@ fn the_records_are_of_the_version_that_the_bench_runs() {
     assert_eq!(versions().lines().count(), 3);
 }
 
+/// Every overload and macro that Kubernetes has, by name.
+pub(crate) fn functions() -> Vec<String> {
+    let text = fs::read_to_string(file("functions.jsonl")).unwrap();
+    let name = |line: &str| {
+        let function: Value = serde_json::from_str(line).unwrap();
+        function.get("overload").or(function.get("macro")).unwrap().as_str().unwrap().to_owned()
+    };
+    text.lines().map(name).collect()
+}
+
 #[test]
 fn every_overload_and_every_macro_of_kubernetes_is_used() {
-    let functions = fs::read_to_string(file("functions.jsonl")).unwrap();
     let uses: BTreeMap<String, (String, String)> =
         serde_json::from_str(&fs::read_to_string(file("uses.json")).unwrap()).unwrap();
     let topics = corpus::topics();
-    for line in functions.lines() {
-        let function: Value = serde_json::from_str(line).unwrap();
-        let name = function.get("overload").or(function.get("macro")).unwrap().as_str().unwrap();
-        let Some((topic, expression)) = uses.get(name) else {
+    for name in functions() {
+        let Some((topic, expression)) = uses.get(&name) else {
             panic!("no expression of the corpus uses `{name}`: write one, then {REFRESH}")
         };
         let written =
@@ -115,7 +122,8 @@ fn refresh() {
     fs::write(file("uses.json"), serde_json::to_string_pretty(&uses).unwrap() + "\n").unwrap();
 }
 
-fn answers(inputs: &Inputs, cases: &[Case]) -> Vec<Answer> {
+/// What the oracle answers, with what each expression uses.
+pub(crate) fn answers(inputs: &Inputs, cases: &[Case]) -> Vec<Answer> {
     let mut command = oracle::command("CEL_ORACLE");
     command.arg("--uses");
     oracle::ask(command, inputs, cases)
