@@ -234,7 +234,8 @@ impl Compiler<'_> {
         };
         for diagnostic in told {
             if self.problems.is_full() {
-                return;
+                self.problems.pass_over();
+                continue;
             }
             let span = diagnostic.span.start as usize..diagnostic.span.end as usize;
             let named = written.text.get(span).unwrap_or_default();

@@ -219,7 +219,8 @@ impl<'n> Fields<'n> {
     pub(crate) fn finish(self, problems: &mut Problems) {
         for entry in self.entries.iter().filter(|entry| !self.known.contains(&&*entry.key)) {
             if problems.is_full() {
-                return;
+                problems.pass_over();
+                continue;
             }
             let place = Place { file: self.place.file, span: entry.span.clone() };
             let path = quoted(&self.path_of(&entry.key));
