@@ -209,6 +209,10 @@ struct Due<'p> {
 impl<'r> Run<'r, '_> {
     fn both_times(&mut self, afterwards: &mut impl FnMut(&Json) -> Option<Json>) -> Result<(), Refusal> {
         self.all(None)?;
+        // What a policy refuses goes no further: neither to webhooks, nor to policies a second time.
+        if !self.mutated.refusals.is_empty() {
+            return Ok(());
+        }
         self.after(afterwards);
         if self.again.wanted {
             let due = std::mem::take(&mut self.again.due);

@@ -138,6 +138,21 @@ fn an_error_denies_unless_the_policy_lets_it_pass() {
 }
 
 #[test]
+fn what_is_refused_is_told_once_although_policies_would_run_again() {
+    let fails = "  matchConditions:\n  - name: fails\n    expression: object.spec.none == 1\n";
+    let both = [sets("a", fails, &label("n", "'x'")), sets("b", "", &label("m", "'y'"))];
+    let mutated = mutated(&both, &cluster_json(json!({})));
+    let messages: Vec<String> = mutated.refusals.iter().map(Refusal::message).collect();
+    assert_eq!(
+        messages,
+        [
+            "policy 'a' with binding 'a-everywhere' denied request: expression 'object.spec.none == 1' resulted in error: \
+          no such key: none"
+        ]
+    );
+}
+
+#[test]
 fn an_expression_that_fails_says_which_and_why() {
     let mutated = mutated(&[sets("a", "", &label("n", "object.spec.none"))], &cluster_json(json!({})));
     let message = mutated.refusals[0].message();
