@@ -43,6 +43,8 @@ pub(crate) struct Setup {
     pub(crate) caller_proof: bool,
     /// Whether everything that the program asks of the API server is recorded.
     pub(crate) audited: bool,
+    /// Whether everything that anybody asks of Butler's kinds is recorded.
+    pub(crate) recorded: bool,
     /// Whether the program reads policies from a directory.
     pub(crate) policies: bool,
     /// For how many seconds a replica that is asked to stop goes on.
@@ -57,6 +59,7 @@ impl Default for Setup {
             replicas: 1,
             caller_proof: false,
             audited: false,
+            recorded: false,
             policies: false,
             drain_delay: 0,
             request_timeout: None,
@@ -81,8 +84,8 @@ impl Gate {
         if setup.caller_proof {
             options = options.webhook_client_certificate();
         }
-        if setup.audited {
-            options = options.audit_policy(audit_policy());
+        if setup.audited || setup.recorded {
+            options = options.audit_policy(audit_policy(setup));
         }
         if let Some(seconds) = setup.request_timeout {
             options = options.api_server_flags([&*format!("--request-timeout={seconds}s")]);
@@ -222,20 +225,26 @@ impl Gate {
         refused.map(|event| format!("{} {}", event["verb"], event["requestURI"])).collect()
     }
 
-    fn audit_events(&self) -> Vec<Value> {
+    /// Everything that was recorded.
+    pub(crate) fn audit_events(&self) -> Vec<Value> {
         let log = fs::read_to_string(self.plane.audit_log()).unwrap();
         // The last line may be half written.
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 }
 
-/// Who did what, of the webhook alone.
-fn audit_policy() -> String {
+/// Who did what, of the webhook alone or to Butler's kinds alone.
+fn audit_policy(setup: Setup) -> String {
+    let recorded = if setup.recorded {
+        json!({ "level": "Metadata", "resources": [{ "group": butler_api::GROUP }] })
+    } else {
+        json!({ "level": "Metadata", "users": [ACCOUNT] })
+    };
     json!({
         "apiVersion": "audit.k8s.io/v1",
         "kind": "Policy",
         "omitStages": ["RequestReceived"],
-        "rules": [{ "level": "Metadata", "users": [ACCOUNT] }, { "level": "None" }],
+        "rules": [recorded, { "level": "None" }],
     })
     .to_string()
 }
