@@ -15,6 +15,7 @@ status:
   phase: Ready
   namespace: readable
   clusterCount: 1
+  resourceUsage: {clusters: 1, totalNodes: 3, totalCPU: "12", totalMemory: 48Gi}
   quotaStatus: OK
 ---
 apiVersion: butler.butlerlabs.dev/v1alpha1
@@ -59,9 +60,11 @@ async fn get_and_scale_show_what_people_look_for() {
     let name = "tenantcluster.butler.butlerlabs.dev/orders";
     let row = [&namespace, name, "Updating", "v1.31.4", "3", "2", "10.50.0.9:6443", "readable"];
     assert!(clusters.contains(&row.map(str::to_owned).to_vec()), "{shown}");
-    let header = ["NAMESPACE", "NAME", "DISPLAY NAME", "PHASE", "NAMESPACE", "CLUSTERS", "QUOTA"];
+    let usage = ["CLUSTERS", "NODES", "CPU", "MEMORY", "QUOTA"];
+    let header = [&["NAMESPACE", "NAME", "DISPLAY NAME", "PHASE", "NAMESPACE"][..], &usage].concat();
     assert_eq!(teams[0], header);
-    let row = ["", "team.butler.butlerlabs.dev/readable", "Readable Team", "Ready", "readable", "1", "OK"];
+    let name = "team.butler.butlerlabs.dev/readable";
+    let row = ["", name, "Readable Team", "Ready", "readable", "1", "3", "12", "48Gi", "OK"];
     assert!(teams.contains(&row.map(str::to_owned).to_vec()), "{shown}");
 
     let shown = kubectl(plane, &["get", "butler", "-A"]).await;

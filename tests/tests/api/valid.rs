@@ -61,6 +61,7 @@ fn through_our_types(object: &Value) -> Value {
         "ManagementAddon" => through::<butler_api::ManagementAddon>(object),
         "NetworkPool" => through::<butler_api::NetworkPool>(object),
         "ProviderConfig" => through::<butler_api::ProviderConfig>(object),
+        "QuotaLedger" => through::<butler_api::QuotaLedger>(object),
         "Team" => through::<butler_api::Team>(object),
         "TenantAddon" => through::<butler_api::TenantAddon>(object),
         "TenantCluster" => through::<butler_api::TenantCluster>(object),
