@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::harness::{self, Gate};
 use crate::objects::repository;
@@ -37,11 +38,11 @@ async fn every_sample_is_admitted_and_applying_it_again_changes_nothing() {
     for sample in SAMPLES {
         apply(&gate, sample, &server_side).await;
     }
-    let before = versions(&gate).await;
+    let before = settled_versions(&gate).await;
     for sample in SAMPLES {
         apply(&gate, sample, &server_side).await;
     }
-    assert_eq!(versions(&gate).await, before);
+    assert_eq!(settled_versions(&gate).await, before);
     scaling_past_what_the_network_holds_is_refused(&gate).await;
 }
 
@@ -81,6 +82,20 @@ async fn apply(gate: &Gate, sample: &str, arguments: &[&str]) -> String {
     let output = gate.plane().kubectl(&arguments).await.unwrap();
     assert_eq!(output.stderr, "", "{sample}");
     output.success().unwrap()
+}
+
+/// The versions once nobody writes any more: ledgers and what teams use follow what was applied.
+async fn settled_versions(gate: &Gate) -> String {
+    let mut seen = versions(gate).await;
+    for _ in 0..20 {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        let now = versions(gate).await;
+        if now == seen {
+            return now;
+        }
+        seen = now;
+    }
+    panic!("somebody writes again and again:\n{seen}")
 }
 
 async fn versions(gate: &Gate) -> String {
