@@ -90,11 +90,12 @@ fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> Pol
     let Checked { policies, mut bindings, params, param_kinds, wanted_params } = checked;
     let mut set = PolicySet { params, param_kinds, wanted_params, hash: hash(files), ..PolicySet::default() };
     let mut effort = Effort::default();
+    let lines = Lines::of(files);
     for raw in policies {
         let key = (raw.kind, raw.name.text.to_string());
         let bound = bindings.remove(&key).unwrap_or_default();
         let source = text_of(files, raw.place.file);
-        let mut policy = summary(&raw, &bound, files);
+        let mut policy = summary(&raw, &bound, &lines);
         let (compiled, extra) = compile(raw, source, &mut effort, problems);
         policy.ours_only = extra.map(|extra| ours_only(&extra, files));
         set.policies.push(policy);
@@ -123,10 +124,10 @@ fn binding(raw: RawBinding) -> Binding {
     Binding { name: Arc::clone(&raw.name.text), matching: raw.matching, param_ref, actions: raw.actions }
 }
 
-fn summary(raw: &RawPolicy, bound: &[RawBinding], files: &[SourceFile]) -> Policy {
-    let (file, line) = place(&raw.place, files);
+fn summary(raw: &RawPolicy, bound: &[RawBinding], lines: &Lines<'_>) -> Policy {
+    let (file, line) = lines.place(&raw.place);
     let bindings = bound.iter().map(|binding| {
-        let (file, line) = place(&binding.place, files);
+        let (file, line) = lines.place(&binding.place);
         Bound { name: binding.name.text.to_string(), file, line, actions: binding.actions.clone() }
     });
     let validations = raw.validations.iter().map(|validation| &validation.expression);
@@ -138,22 +139,36 @@ fn summary(raw: &RawPolicy, bound: &[RawBinding], files: &[SourceFile]) -> Polic
         line,
         bindings: bindings.collect(),
         ours_only: None,
-        expressions: expressions.map(|expression| stated(expression, files)).collect(),
+        expressions: expressions.map(|expression| stated(expression, lines)).collect(),
         cost: None,
     }
 }
 
-fn stated(expression: &Written, files: &[SourceFile]) -> Stated {
+fn stated(expression: &Written, lines: &Lines<'_>) -> Stated {
     // Of a block, the first line of the expression and not that of the `|`.
-    let first = expression.locate(text_of(files, expression.place.file), &(0..1));
-    Stated { text: expression.text.trim().to_owned(), line: place(&first, files).1 }
+    let first = expression.locate(text_of(lines.files, expression.place.file), &(0..1));
+    Stated { text: expression.text.trim().to_owned(), line: lines.place(&first).1 }
 }
 
-fn place(place: &Place, files: &[SourceFile]) -> (String, usize) {
-    files
-        .get(place.file)
-        .map(|file| (file.path.clone(), line_and_column(&file.text, place.span.start).0))
-        .unwrap_or_default()
+/// Where the lines of the files end, so that the line of each of many places is found without reading the file again.
+struct Lines<'f> {
+    files: &'f [SourceFile],
+    ends: Vec<Vec<usize>>,
+}
+
+impl<'f> Lines<'f> {
+    fn of(files: &'f [SourceFile]) -> Self {
+        let ends = |file: &SourceFile| file.text.match_indices('\n').map(|(at, _)| at).collect();
+        Self { files, ends: files.iter().map(ends).collect() }
+    }
+
+    /// The path of the file, and the line.
+    fn place(&self, place: &Place) -> (String, usize) {
+        let (Some(file), Some(ends)) = (self.files.get(place.file), self.ends.get(place.file)) else {
+            return Default::default();
+        };
+        (file.path.clone(), ends.partition_point(|end| *end < place.span.start) + 1)
+    }
 }
 
 fn text_of(files: &[SourceFile], number: usize) -> &str {
