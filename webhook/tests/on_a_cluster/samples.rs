@@ -43,10 +43,10 @@ async fn every_sample_is_admitted_and_applying_it_again_changes_nothing() {
         apply(&gate, sample, &server_side).await;
     }
     assert_eq!(settled_versions(&gate).await, before);
-    scaling_past_what_the_network_holds_is_refused(&gate).await;
+    scaling_past_what_the_team_may_have_is_refused(&gate).await;
 }
 
-async fn scaling_past_what_the_network_holds_is_refused(gate: &Gate) {
+async fn scaling_past_what_the_team_may_have_is_refused(gate: &Gate) {
     let scale = async |replicas: &str| {
         let arguments = ["scale", "tenantcluster", "my-cluster", "-n", "team-a", replicas];
         gate.plane().kubectl(&arguments).await.unwrap()
@@ -55,12 +55,13 @@ async fn scaling_past_what_the_network_holds_is_refused(gate: &Gate) {
         scale("--replicas=10").await.success().unwrap(),
         "tenantcluster.butler.butlerlabs.dev/my-cluster scaled\n"
     );
-    let refused = scale("--replicas=300").await;
+    let refused = scale("--replicas=11").await;
     assert!(!refused.status.success());
     assert_eq!(
         refused.stderr,
-        "The TenantCluster \"my-cluster\" is invalid: spec.networking.podCIDR: `10.244.0.0/16` has room for 256 nodes, \
-         each with a /24, but the cluster has 300 workers; use fewer, or create another cluster\n"
+        "The TenantCluster \"my-cluster\" is invalid: spec.workers.replicas: a cluster of the Team `team-a` may have 10 \
+         nodes, and this one would have 11; the platform's administrators can raise \
+         `spec.resourceLimits.maxNodesPerCluster` of the Team `team-a`\n"
     );
 }
 

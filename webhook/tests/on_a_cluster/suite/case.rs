@@ -187,7 +187,8 @@ pub(super) fn filled_in(sent: &Value, returned: &Value) -> String {
             metadata.remove(field);
         }
     }
-    let operations = json_patch::diff(sent, &returned);
+    // What a team uses is written into its status whenever it was counted.
+    let operations = json_patch::diff(&without_status(sent), &without_status(&returned));
     operations.iter().map(|operation| json!(operation).to_string() + "\n").collect()
 }
 

@@ -130,12 +130,18 @@ impl Platform {
         let (kind, _, name) = place(object);
         let api = api(&self.client, object);
         let mut typed: DynamicObject = serde_json::from_value(without_status(object)).unwrap();
-        let there = api.get_opt(&name).await.map_err(|error| failed("read", object, &error))?;
-        let put = match there {
-            None => api.create(&PostParams::default(), &typed).await,
-            Some(there) => {
-                typed.metadata.resource_version = there.metadata.resource_version;
-                api.replace(&name, &PostParams::default(), &typed).await
+        let put = loop {
+            let there = api.get_opt(&name).await.map_err(|error| failed("read", object, &error))?;
+            let put = match there {
+                None => api.create(&PostParams::default(), &typed).await,
+                Some(there) => {
+                    typed.metadata.resource_version = there.metadata.resource_version;
+                    api.replace(&name, &PostParams::default(), &typed).await
+                }
+            };
+            // The gate writes what a team uses into its status, now and then in between.
+            if !matches!(&put, Err(kube::Error::Api(status)) if status.code == 409) {
+                break put;
             }
         };
         let put = put.map_err(|error| failed("put", object, &error))?;
