@@ -113,13 +113,14 @@ async fn kubectl(gate: &Gate, args: &[&str], input: &str) -> String {
     output.stdout + &output.stderr
 }
 
-/// Version, generation and spec of every object of the file.
+/// Version, generation and spec of every object of the file. A Team's version also counts what the gate writes into its
+/// status, so it is left out.
 async fn stored(gate: &Gate) -> Vec<(Option<String>, Option<i64>, Value)> {
     let mut stored = Vec::new();
     for (kind, name) in OBJECTS {
         let object = objects_of(gate.client(), kind, "payments").get(name).await.unwrap();
         stored.push((
-            object.metadata.resource_version,
+            object.metadata.resource_version.filter(|_| kind != "Team"),
             object.metadata.generation,
             object.data["spec"].clone(),
         ));

@@ -59,9 +59,9 @@ async fn scaling_past_what_the_team_may_have_is_refused(gate: &Gate) {
     assert!(!refused.status.success());
     assert_eq!(
         refused.stderr,
-        "The TenantCluster \"my-cluster\" is invalid: spec.workers.replicas: a cluster of the Team `team-a` may have 10 \
-         nodes, and this one would have 11; the platform's administrators can raise \
-         `spec.resourceLimits.maxNodesPerCluster` of the Team `team-a`\n"
+        "Error from server (Forbidden): admission webhook \"vtenantcluster.kb.io\" denied the request: \
+         spec.workers.replicas: a cluster of the Team `team-a` may have 10 nodes, and this one would have 11; the \
+         platform's administrators can raise `spec.resourceLimits.maxNodesPerCluster` of the Team `team-a`\n"
     );
 }
 
