@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use super::compose::Computed;
 use super::cost::{Meter, Rule, SELECT, too_much};
+use super::functions::unfit::unfit;
 use super::functions::{Scene, no_such_overload};
 use super::program::{Code, Op, Site};
 use super::value::{Equality, Value, equal};
@@ -295,17 +296,23 @@ impl<'a> Machine<'a, '_> {
         {
             return error.clone();
         }
+        // Where the pattern is known beforehand, Kubernetes has put another function into the place of this one.
+        let unfit = || match site.pattern {
+            Some(_) => no_such_overload(),
+            None => unfit(site.function.name, arguments),
+        };
         if site.guard.is_some_and(|overload| !overload.takes(arguments)) {
-            return no_such_overload();
+            return unfit();
         }
         if !arguments.iter().all(|argument| meter.read(argument.bytes())) {
             return too_much();
         }
         let mut scene = Scene { meter, pattern: site.pattern.as_ref() };
-        match site.call {
+        let result = match site.call {
             Some(call) => call(&mut scene, arguments),
-            None => site.function.dispatch(site.member, &mut scene, arguments),
-        }
+            None => site.function.dispatch(site.member, &mut scene, arguments).unwrap_or_else(unfit),
+        };
+        if result.is_error() { site.function.told(arguments, result) } else { result }
     }
 
     fn equal(&mut self, negate: bool) {

@@ -12,10 +12,12 @@ pub(crate) mod ip;
 mod lists;
 mod optionals;
 pub(crate) mod quantity;
+mod quoted;
 pub(crate) mod regex;
 pub(crate) mod semver;
 mod sets;
 mod strings;
+pub(crate) mod unfit;
 pub(crate) mod urls;
 
 use std::collections::HashMap;
@@ -119,22 +121,21 @@ pub(crate) fn function(name: &str) -> Option<&'static Function> {
 }
 
 impl Function {
-    /// Calls the first overload that takes values of these kinds; used when types left more than one.
+    /// Calls the first overload that takes values of these kinds, if one does; used when types left more than one.
     pub(crate) fn dispatch<'a>(
         &self,
         member: bool,
         scene: &mut Scene<'_>,
         arguments: &[Value<'a>],
-    ) -> Value<'a> {
+    ) -> Option<Value<'a>> {
         let overload = self.overloads.iter().find(|overload| {
             overload.member == member
                 && overload.arguments.len() == arguments.len()
                 && overload.takes(arguments)
         });
-        match overload {
-            Some(overload) => (overload.call)(scene, arguments),
-            None => no_such_overload(),
-        }
+        // An implementation that serves all overloads says itself what it does not take.
+        let overload = overload.or_else(|| self.overloads.first().filter(|_| self.single));
+        overload.map(|overload| (overload.call)(scene, arguments))
     }
 }
 
@@ -147,8 +148,10 @@ impl Overload {
 
 /// The error of a call whose arguments no overload takes.
 pub(crate) fn no_such_overload<'a>() -> Value<'a> {
-    Value::error("no such overload")
+    Value::error(NO_SUCH_OVERLOAD)
 }
+
+const NO_SUCH_OVERLOAD: &str = "no such overload";
 
 impl Template {
     /// The type it stands for, with `parameters` in the place of its own.

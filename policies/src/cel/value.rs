@@ -244,6 +244,31 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The name of what holds it in Kubernetes, which some of its errors tell.
+    pub(crate) fn go_name(&self) -> &'static str {
+        match self {
+            Self::Null => "types.Null",
+            Self::Bool(_) => "types.Bool",
+            Self::Int(_) => "types.Int",
+            Self::Uint(_) => "types.Uint",
+            Self::Double(_) => "types.Double",
+            Self::String(_) => "types.String",
+            Self::Bytes(_) => "types.Bytes",
+            Self::Duration(_) => "types.Duration",
+            Self::Timestamp(_) => "types.Timestamp",
+            Self::List(list) if list.is_document() => "[]interface {}",
+            Self::List(_) => "*types.baseList",
+            Self::Map(map) if map.is_document() => "map[string]interface {}",
+            Self::Map(_) => "*types.baseMap",
+            Self::Type(_) => "*types.Type",
+            Self::Optional(_) => "*types.Optional",
+            Self::Opaque(value) => value.0.go_name(),
+            Self::Object(_) => "*dynamic.ObjectVal",
+            Self::Variables => "*lazy.MapValue",
+            Self::Error(_) => "*types.Err",
+        }
+    }
+
     /// How long a text is, or bytes are; nothing else is read byte by byte.
     pub(crate) fn bytes(&self) -> usize {
         match self {

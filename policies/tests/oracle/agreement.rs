@@ -24,6 +24,9 @@ struct Agreement {
     /// Cases whose cost Kubernetes itself finds the same each time.
     costs: usize,
     cost: usize,
+    /// Cases that fail to evaluate on both sides, whose words a user may see.
+    failures: usize,
+    wording: usize,
 }
 
 impl Agreement {
@@ -47,12 +50,20 @@ impl Agreement {
             self.costs += 1;
             count("cost", &mut self.cost, theirs.cost == ours.cost);
         }
+        if let (Some(error), Some(own), false) = (&theirs.error, &ours.error, any || theirs.broke_off())
+            && !theirs.is_refused()
+            && !ours.is_refused()
+        {
+            self.failures += 1;
+            count("wording", &mut self.wording, words(error) == words(own));
+        }
         different
     }
 
     fn is_whole(&self) -> bool {
         [self.errorness, self.refusal, self.value].iter().all(|same| *same == self.cases)
             && self.cost == self.costs
+            && self.wording == self.failures
     }
 
     fn sum(self, other: Self) -> Self {
@@ -63,18 +74,29 @@ impl Agreement {
             value: self.value + other.value,
             costs: self.costs + other.costs,
             cost: self.cost + other.cost,
+            failures: self.failures + other.failures,
+            wording: self.wording + other.wording,
         }
     }
 }
 
 impl fmt::Display for Agreement {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { cases, errorness, refusal, value, costs, cost } = self;
+        let Self { cases, errorness, refusal, value, costs, cost, failures, wording } = self;
         write!(
             formatter,
-            "cases={cases} value={value} errorness={errorness} refusal={refusal} cost={cost}/{costs}"
+            "cases={cases} value={value} errorness={errorness} refusal={refusal} cost={cost}/{costs} \
+             wording={wording}/{failures}"
         )
     }
+}
+
+/// The words of an error that are compared, of its first line. A key that nothing can have is told by the Go type that holds
+/// it just then, which depends on how the key was come by; that name is left out.
+fn words(error: &str) -> &str {
+    const HELD_BY: &str = "invalid qualifier type: ";
+    let first = error.lines().next().unwrap_or_default();
+    if first.starts_with(HELD_BY) { HELD_BY } else { first }
 }
 
 /// Prints each difference, up to `shown` of a topic.

@@ -9,6 +9,7 @@ use crate::cel::ast::{Expr, ExprId};
 use crate::cel::check::Meaning;
 use crate::cel::cost::{EXPRESSION_LIMIT, Meter};
 use crate::cel::functions::Scene;
+use crate::cel::functions::unfit::unfit;
 use crate::cel::value::{List, Made, Map, Value, double_to_int, double_to_uint};
 
 /// Scalars, by exact type and value, that an element can be among.
@@ -134,10 +135,12 @@ impl Compiler<'_> {
                 let Some(argument) = self.folded(*argument)? else { return Ok(None) };
                 let mut meter = Meter::new(EXPRESSION_LIMIT);
                 let mut scene = Scene { meter: &mut meter, pattern: None };
+                let arguments = [argument];
                 let value = match overload {
-                    Some(overload) => (overload.call)(&mut scene, &[argument]),
-                    None => function.dispatch(false, &mut scene, &[argument]),
+                    Some(overload) => Some((overload.call)(&mut scene, &arguments)),
+                    None => function.dispatch(false, &mut scene, &arguments),
                 };
+                let value = value.unwrap_or_else(|| unfit(function.name, &arguments));
                 match value {
                     Value::Error(message) => self.refuse(id, &*message),
                     value => Ok(Some(value)),

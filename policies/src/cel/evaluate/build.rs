@@ -2,6 +2,7 @@
 
 use super::Machine;
 use crate::cel::cost::{LIST, MAP, MESSAGE, too_much};
+use crate::cel::functions::unfit::unfit;
 use crate::cel::functions::{inserted_all, no_such_overload};
 use crate::cel::program::Code;
 use crate::cel::value::{List, Made, Map, Object, Text, Value};
@@ -90,7 +91,7 @@ impl<'a> Machine<'a, '_> {
                 Value::Map(map) => inserted_all(map, &more, &mut self.meter),
                 _ => no_such_overload(),
             },
-            _ => no_such_overload(),
+            (None, other) => unfit("cel.@mapInsert", &[self.take(slot), other]),
         };
         self.push(result);
     }

@@ -26,8 +26,11 @@ impl<'a> Machine<'a, '_> {
                 return self.go(to);
             }
             other => {
-                let name = other.type_name().to_owned();
-                self.push(Value::error(format!("got '{name}', expected iterable type")));
+                let name = other.go_name();
+                self.push(Value::error(match places.second {
+                    Some(_) => format!("unsupported comprehension range type: {name}"),
+                    None => format!("got '{name}', expected iterable type"),
+                }));
                 return self.go(to);
             }
         };

@@ -75,7 +75,7 @@ impl<'a> Machine<'a, '_> {
             }
             other => {
                 self.charge_if(!lenient);
-                Value::error(format!("invalid qualifier type: {}", other.type_name()))
+                Value::error(format!("invalid qualifier type: {}", other.go_name()))
             }
         };
         self.push(result);

@@ -75,7 +75,7 @@ fn uint<'a>(value: Option<u64>) -> Value<'a> {
 }
 
 fn duration<'a>(value: Option<i64>) -> Value<'a> {
-    value.map_or_else(|| Value::error("duration overflow"), Value::Duration)
+    value.map_or_else(|| Value::error("integer overflow"), Value::Duration)
 }
 
 pub(super) fn add<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {

@@ -3,7 +3,8 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::ip::Ip;
+use super::ip::{Ip, refused};
+use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::value::{Opaque, Value};
 
@@ -65,21 +66,28 @@ pub(crate) struct Cidr {
 
 impl Cidr {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = || {
-            format!("network address parse error during conversion from string: netip.ParsePrefix({text:?})")
+        let wrong = |why: &str| {
+            let shown = quoted(text);
+            format!(
+                "network address parse error during conversion from string: netip.ParsePrefix({shown}): {why}"
+            )
         };
-        let (address, length) = text.rsplit_once('/').ok_or_else(wrong)?;
-        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let (address, length) = text.rsplit_once('/').ok_or_else(|| wrong("no '/'"))?;
+        let address: IpAddr = address.parse().map_err(|_| match refused(address) {
+            Some(why) => wrong(&why),
+            None => wrong("IPv6 zones cannot be present in a prefix"),
+        })?;
         // No sign, no leading zero.
         let plain = length.bytes().all(|byte| byte.is_ascii_digit())
             && (length.len() == 1 || !length.starts_with('0'));
-        let length: u8 = length.parse().ok().filter(|_| plain).ok_or_else(wrong)?;
-        if length > if address.is_ipv4() { 32 } else { 128 } {
-            return Err(wrong());
-        }
+        let number: Option<u64> = length.parse().ok().filter(|_| plain);
+        let number = number.ok_or_else(|| wrong(&format!("bad bits after slash: {}", quoted(length))))?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let length = u8::try_from(number).ok().filter(|length| *length <= most);
+        let length = length.ok_or_else(|| wrong("prefix length out of range"))?;
         match address {
             IpAddr::V6(six) if six.to_ipv4_mapped().is_some() => {
-                Err(format!("IPv4-mapped IPv6 address {text:?} is not allowed"))
+                Err(format!("IPv4-mapped IPv6 address {} is not allowed", quoted(text)))
             }
             address => Ok(Self { address, length }),
         }
@@ -133,14 +141,17 @@ fn with<'a>(arguments: &[Value<'a>], then: impl FnOnce(Cidr) -> Value<'a>) -> Va
     }
 }
 
+/// The network, or why it is none, which Kubernetes says twice.
+fn read(text: &str) -> Result<Cidr, String> {
+    Cidr::parse(text)
+        .map_err(|message| format!("network address parse error during conversion from string: {message}"))
+}
+
 fn cidr<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     match arguments {
-        [Value::String(text)] => Cidr::parse(text).map_or_else(
-            |message| {
-                Value::error(format!("network address parse error during conversion from string: {message}"))
-            },
-            |cidr| Value::opaque(Opaque::Cidr(cidr)),
-        ),
+        [Value::String(text)] => {
+            read(text).map_or_else(Value::error, |cidr| Value::opaque(Opaque::Cidr(cidr)))
+        }
         _ => no_such_overload(),
     }
 }
@@ -156,8 +167,9 @@ fn contains_ip<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let [network, other] = arguments else { return no_such_overload() };
     let Some(network) = of(network) else { return no_such_overload() };
     match other {
+        // What is wrong with it is not told, since Kubernetes looks at the network instead.
         Value::String(text) => {
-            Ip::parse(text).map_or_else(Value::error, |ip| Value::Bool(network.holds(ip.0)))
+            Ip::parse(text).map_or_else(|_| no_such_overload(), |ip| Value::Bool(network.holds(ip.0)))
         }
         other => super::ip::with(std::slice::from_ref(other), |ip| Value::Bool(network.holds(ip.0))),
     }
@@ -167,7 +179,7 @@ fn contains_cidr<'a>(_: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let [network, other] = arguments else { return no_such_overload() };
     let Some(network) = of(network) else { return no_such_overload() };
     let other = match other {
-        Value::String(text) => match Cidr::parse(text) {
+        Value::String(text) => match read(text) {
             Ok(cidr) => cidr,
             Err(message) => return Value::error(message),
         },

@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 
 use super::conversions::days_since_1970;
+use super::quoted::quoted;
 use super::{Declaration, no_such_overload};
 use crate::cel::value::{Timestamp, Value, civil};
 
@@ -179,7 +180,7 @@ fn of_time(time: Timestamp, offset: i64, part: Part) -> i64 {
 /// Seconds east of Greenwich of a zone, named or written as hours and minutes.
 fn offset(time: Timestamp, zone: &str) -> Result<i64, String> {
     if let Some((hours, minutes)) = zone.split_once(':') {
-        let wrong = |text: &str| format!("strconv.Atoi: parsing {text:?}: invalid syntax");
+        let wrong = |text: &str| format!("strconv.Atoi: parsing {}: invalid syntax", quoted(text));
         let hour: i64 = hours.parse().map_err(|_| wrong(hours))?;
         let minute: i64 = minutes.parse().map_err(|_| wrong(minutes))?;
         let total = if hours.starts_with('-') {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 
 pub(crate) use clause::{Clause, Kind, Piece, pieces};
 
+use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::cost::{Meter, too_much};
 use crate::cel::value::{List, Map, Value, double_text, duration_text, timestamp_text};
@@ -18,6 +19,8 @@ pub(super) const FUNCTIONS: &[Declaration] = &[Declaration {
 
 /// Digits after the point when none are asked for.
 const PRECISION: usize = 6;
+/// What is said of bytes that are no text.
+const UNREADABLE: &str = "error during formatting: could not convert argument \"invalid UTF-8 in bytes, cannot convert to string\" to string";
 /// Characters that a number may be asked to fill.
 const MAXIMUM_WIDTH: usize = 1_000_000;
 /// Containers within containers that are written.
@@ -175,9 +178,7 @@ impl Writer<'_> {
             Value::Null => self.push("null"),
             Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.push(text),
-                Err(_) => Err(Stop::Wrong(
-                    "error during formatting: could not convert argument to string".to_owned(),
-                )),
+                Err(_) => Err(Stop::Wrong(UNREADABLE.to_owned())),
             },
             value => Err(refused(Kind::Text, value)),
         }
@@ -235,9 +236,7 @@ impl Writer<'_> {
             Value::String(text) => self.push(&quoted(text)),
             Value::Bytes(bytes) => match std::str::from_utf8(bytes) {
                 Ok(text) => self.push(&format!("b{}", quoted(text))),
-                Err(_) => Err(Stop::Wrong(
-                    "error during formatting: could not convert argument to string".to_owned(),
-                )),
+                Err(_) => Err(Stop::Wrong(UNREADABLE.to_owned())),
             },
             Value::Double(value) if value.is_finite() => self.push(&format!("{value:.6}")),
             Value::Double(value) => self.push(&quoted(&double_text(*value))),
@@ -299,33 +298,4 @@ fn signed(value: i64, digits: impl FnOnce(u64) -> String) -> String {
 
 fn hexadecimal(value: u64, upper: bool) -> String {
     if upper { format!("{value:X}") } else { format!("{value:x}") }
-}
-
-/// A text in quotes, as Go's `%q` has it.
-fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\u{7}' => out.push_str("\\a"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{b}' => out.push_str("\\v"),
-            control if control.is_ascii_control() => {
-                // Writing to a string does not fail.
-                let _ = write!(out, "\\x{:02x}", u32::from(control));
-            }
-            hidden if hidden.is_control() || (hidden.is_whitespace() && hidden != ' ') => {
-                let _ = write!(out, "\\u{:04x}", u32::from(hidden));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
-    out
 }

@@ -1,7 +1,11 @@
 //! Addresses.
 
+mod refused;
+
 use std::net::IpAddr;
 
+pub(super) use self::refused::refused;
+use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::value::{Opaque, Value};
 
@@ -71,11 +75,15 @@ pub(crate) struct Ip(pub(crate) IpAddr);
 impl Ip {
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let address: IpAddr = text.parse().map_err(|_| {
-            format!("IP Address {text:?} parse error during conversion from string: unable to parse IP")
+            let shown = quoted(text);
+            match refused(text) {
+                Some(why) => format!("IP Address {shown} parse error during conversion from string: {why}"),
+                None => format!("IP address {shown} with zone value is not allowed"),
+            }
         })?;
         match address {
             IpAddr::V6(six) if six.to_ipv4_mapped().is_some() => {
-                Err(format!("IPv4-mapped IPv6 address {text:?} is not allowed"))
+                Err(format!("IPv4-mapped IPv6 address {} is not allowed", quoted(text)))
             }
             address => Ok(Self(address)),
         }

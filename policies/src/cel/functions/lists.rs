@@ -268,6 +268,12 @@ fn flatten<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
         [Value::List(list), Value::Int(depth)] => (list, *depth),
+        // The one function that is told as it is called.
+        [list] => return Value::error(format!("no such overload: {}.flatten()", list.type_name())),
+        [list, depth] => {
+            let (list, depth) = (list.type_name(), depth.type_name());
+            return Value::error(format!("no such overload: {list}.flatten({depth})"));
+        }
         _ => return no_such_overload(),
     };
     let Ok(depth) = usize::try_from(depth) else { return Value::error("level must be non-negative") };

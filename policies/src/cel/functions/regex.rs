@@ -43,11 +43,15 @@ const COMPILING: u64 = 5_000;
 /// Steps that compiling each of its characters and of its states counts as.
 const STEPS_OF_A_STATE: u64 = 16;
 
-/// Calls `then` with the text and the pattern.
+/// How Kubernetes' own functions begin to say that a pattern is none.
+const ILLEGAL: &str = "Illegal regex: ";
+
+/// Calls `then` with the text and the pattern; `refusal` comes before why a pattern is none.
 fn with<'a>(
     scene: &mut Scene<'_>,
     text: &Value<'a>,
     pattern: &Value<'a>,
+    refusal: &str,
     then: impl FnOnce(&mut Meter, &Text<'a>, &Pattern) -> Result<Value<'a>, TooMuch>,
 ) -> Value<'a> {
     let (Value::String(text), Value::String(pattern)) = (text, pattern) else { return no_such_overload() };
@@ -56,7 +60,7 @@ fn with<'a>(
         Some(known) => then(meter, text, known),
         None => match made(meter, pattern) {
             Some(Ok(made)) => then(meter, text, &made),
-            Some(Err(message)) => return Value::error(message),
+            Some(Err(message)) => return Value::error(format!("{refusal}{message}")),
             None => return too_much(),
         },
     };
@@ -86,12 +90,12 @@ fn made(meter: &mut Meter, pattern: &str) -> Option<Result<Arc<Pattern>, String>
 
 fn matches<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let [text, pattern] = arguments else { return no_such_overload() };
-    with(scene, text, pattern, |meter, text, pattern| pattern.is_match(meter, text).map(Value::Bool))
+    with(scene, text, pattern, "", |meter, text, pattern| pattern.is_match(meter, text).map(Value::Bool))
 }
 
 fn find<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let [text, pattern] = arguments else { return no_such_overload() };
-    with(scene, text, pattern, |meter, text, pattern| {
+    with(scene, text, pattern, ILLEGAL, |meter, text, pattern| {
         let found = pattern.find(meter, text)?;
         Ok(part(text, |text| found.and_then(|found| text.get(found.range())).unwrap_or_default()))
     })
@@ -104,7 +108,7 @@ fn find_all<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
         _ => return no_such_overload(),
     };
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-    with(scene, text, pattern, |meter, text, pattern| {
+    with(scene, text, pattern, ILLEGAL, |meter, text, pattern| {
         let mut matches = pattern.find_all(text);
         let mut parts = Parts::of(text);
         while parts.len() < limit {

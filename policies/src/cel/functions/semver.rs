@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::value::{Opaque, Value};
 
@@ -88,14 +89,15 @@ enum Identifier {
 }
 
 impl Semver {
-    fn parse(text: &str) -> Result<Self, &'static str> {
+    fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("Version string empty");
+            return Err("Version string empty".to_owned());
         }
         let mut parts = text.splitn(3, '.');
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-            return Err("No Major.Minor.Patch elements found");
+            return Err("No Major.Minor.Patch elements found".to_owned());
         };
+        let (major, minor) = (number("Major", major)?, number("Minor", minor)?);
         let (rest, build) = match rest.split_once('+') {
             Some((rest, build)) => (rest, Some(build)),
             None => (rest, None),
@@ -104,28 +106,26 @@ impl Semver {
             Some((patch, before)) => (patch, Some(before)),
             None => (rest, None),
         };
+        let patch = number("Patch", patch)?;
         let mut identifiers = Vec::new();
         if let Some(before) = before {
             for part in before.split('.') {
                 identifiers.push(identifier(part)?);
             }
         }
-        if let Some(build) = build
-            && !build.split('.').all(|part| !part.is_empty() && part.bytes().all(allowed))
-        {
-            return Err("Invalid character(s) found in build meta data");
+        for part in build.iter().flat_map(|build| build.split('.')) {
+            if part.is_empty() {
+                return Err("Build meta data is empty".to_owned());
+            }
+            if !part.bytes().all(allowed) {
+                return Err(format!("Invalid character(s) found in build meta data {}", quoted(part)));
+            }
         }
-        Ok(Self {
-            major: number(major)?,
-            minor: number(minor)?,
-            patch: number(patch)?,
-            before: identifiers,
-            text: text.to_owned(),
-        })
+        Ok(Self { major, minor, patch, before: identifiers, text: text.to_owned() })
     }
 
     /// Reads versions as people write them: with a `v`, with leading zeros, without minor or patch.
-    fn tolerant(text: &str) -> Result<Self, &'static str> {
+    fn tolerant(text: &str) -> Result<Self, String> {
         let text = text.strip_prefix('v').unwrap_or(text);
         let mut parts: Vec<String> = text
             .splitn(3, '.')
@@ -142,7 +142,7 @@ impl Semver {
             })
             .collect();
         if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
-            return Err("short version cannot contain PreRelease/Build meta data");
+            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
         }
         while parts.len() < 3 {
             parts.push("0".to_owned());
@@ -188,27 +188,38 @@ fn allowed(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-fn number(text: &str) -> Result<u64, &'static str> {
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err("Invalid character(s) found in version number");
+/// One of the three numbers, in the words of the library that Kubernetes reads versions with.
+fn number(name: &str, text: &str) -> Result<u64, String> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let name = name.to_ascii_lowercase();
+        return Err(format!("Invalid character(s) found in {name} number {}", quoted(text)));
     }
     if text.len() > 1 && text.starts_with('0') {
-        return Err("Version number must not contain leading zeroes");
+        return Err(format!("{name} number must not contain leading zeroes {}", quoted(text)));
     }
-    text.parse().map_err(|_| "Version number out of range")
+    digits(text)
 }
 
-fn identifier(text: &str) -> Result<Identifier, &'static str> {
+fn digits(text: &str) -> Result<u64, String> {
+    let why = if text.is_empty() { "invalid syntax" } else { "value out of range" };
+    text.parse().map_err(|_| format!("strconv.ParseUint: parsing {}: {why}", quoted(text)))
+}
+
+fn identifier(text: &str) -> Result<Identifier, String> {
     if text.is_empty() {
-        return Err("Prerelease is empty");
+        return Err("Prerelease is empty".to_owned());
     }
     if text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return number(text).map(Identifier::Number);
+        if text.len() > 1 && text.starts_with('0') {
+            let text = quoted(text);
+            return Err(format!("Numeric PreRelease version must not contain leading zeroes {text}"));
+        }
+        return digits(text).map(Identifier::Number);
     }
     if text.bytes().all(allowed) {
         return Ok(Identifier::Word(text.to_owned()));
     }
-    Err("Invalid character(s) found in prerelease")
+    Err(format!("Invalid character(s) found in prerelease {}", quoted(text)))
 }
 
 fn of<'v>(value: &'v Value<'_>) -> Option<&'v Semver> {
@@ -241,7 +252,7 @@ fn two<'a>(arguments: &[Value<'a>], then: impl FnOnce(&Semver, &Semver) -> Value
     }
 }
 
-fn read(arguments: &[Value<'_>]) -> Option<Result<Semver, &'static str>> {
+fn read(arguments: &[Value<'_>]) -> Option<Result<Semver, String>> {
     match arguments {
         [Value::String(text)] | [Value::String(text), Value::Bool(false)] => Some(Semver::parse(text)),
         [Value::String(text), Value::Bool(true)] => Some(Semver::tolerant(text)),

@@ -2,6 +2,7 @@
 
 mod parse;
 
+use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
 use crate::cel::cost::too_much;
 use crate::cel::value::{List, Made, Map, Opaque, Value};
@@ -88,8 +89,8 @@ fn url<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     match parsed {
         Ok(url) => Value::opaque(Opaque::Url(Box::new(url))),
         Err(reason) => Value::error(format!(
-            "URL parse error during conversion from string: parse {:?}: {reason}",
-            &**text
+            "URL parse error during conversion from string: parse {}: {reason}",
+            quoted(text)
         )),
     }
 }

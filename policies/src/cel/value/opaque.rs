@@ -30,6 +30,17 @@ impl Opaque {
         }
     }
 
+    pub(crate) fn go_name(&self) -> &'static str {
+        match self {
+            Self::Ip(_) => "cel.IP",
+            Self::Cidr(_) => "cel.CIDR",
+            Self::Quantity(_) => "cel.Quantity",
+            Self::Semver(_) => "cel.Semver",
+            Self::Url(_) => "cel.URL",
+            Self::Format(_) => "*cel.Format",
+        }
+    }
+
     /// What its traversal is charged for.
     pub(crate) fn size(&self) -> u64 {
         match self {

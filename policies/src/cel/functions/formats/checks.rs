@@ -1,6 +1,7 @@
 //! Each format's rule. What they say is a value that policies see, so the words are Kubernetes'.
 
 use crate::cel::functions::conversions::days_in;
+use crate::cel::functions::quoted::quoted;
 use crate::cel::functions::urls::is_request_uri;
 
 const LABEL: &str = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
@@ -180,7 +181,7 @@ pub(super) fn label_value(text: &str) -> Vec<String> {
 pub(super) fn uri(text: &str) -> Vec<String> {
     match is_request_uri(text) {
         Ok(()) => Vec::new(),
-        Err(reason) => vec![format!("parse {text:?}: {reason}")],
+        Err(reason) => vec![format!("parse {}: {reason}", quoted(text))],
     }
 }
 

@@ -6,7 +6,6 @@
 
 mod class;
 
-use std::iter::Peekable;
 use std::str::Chars;
 
 /// Repetitions of one part, also through those around it.
@@ -14,20 +13,53 @@ const MAXIMUM_REPETITIONS: u32 = 1_000;
 /// Groups within groups.
 const MAXIMUM_DEPTH: usize = 1_000;
 
+const CLASS_RANGE: &str = "invalid character class range";
+const ESCAPE: &str = "invalid escape sequence";
+const MISSING_BRACKET: &str = "missing closing ]";
+const REPEAT_COUNT: &str = "invalid repeat count";
+const TRAILING: &str = "trailing backslash at end of expression";
+
+fn message(reason: &str, part: &str) -> String {
+    format!("error parsing regexp: {reason}: `{part}`")
+}
+
 pub(super) fn translate(pattern: &str) -> Result<String, String> {
-    let mut translation = Translation {
-        pattern,
-        rest: pattern.chars().peekable(),
-        out: String::with_capacity(pattern.len() + 8),
-    };
+    let mut translation =
+        Translation { pattern, rest: Rest(pattern.chars()), out: String::with_capacity(pattern.len() + 8) };
     translation.run()?;
     Ok(translation.out)
 }
 
 struct Translation<'p> {
     pattern: &'p str,
-    rest: Peekable<Chars<'p>>,
+    rest: Rest<'p>,
     out: String,
+}
+
+/// What is still to be read.
+#[derive(Clone)]
+struct Rest<'p>(Chars<'p>);
+
+impl Rest<'_> {
+    fn next(&mut self) -> Option<char> {
+        self.0.next()
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.0.clone().next()
+    }
+
+    fn next_if_eq(&mut self, wanted: char) -> bool {
+        let is_next = self.peek() == Some(wanted);
+        if is_next {
+            self.0.next();
+        }
+        is_next
+    }
+
+    fn len(&self) -> usize {
+        self.0.as_str().len()
+    }
 }
 
 /// What the last thing written was: a repetition may follow an item only.
@@ -35,7 +67,8 @@ struct Translation<'p> {
 enum Last {
     Nothing,
     Item,
-    Repetition,
+    /// Where it began.
+    Repetition(usize),
 }
 
 /// A group that is open, and the largest repetition within it.
@@ -44,8 +77,19 @@ struct Group {
 }
 
 impl Translation<'_> {
-    fn refuse<T>(&self, reason: &str) -> Result<T, String> {
-        Err(format!("error parsing regexp: {reason} in `{}`", self.pattern))
+    /// How many bytes were read.
+    fn at(&self) -> usize {
+        self.pattern.len() - self.rest.len()
+    }
+
+    /// Says what is wrong with what was read from there on, in Go's words.
+    fn refuse<T>(&self, reason: &str, from: usize) -> Result<T, String> {
+        Err(message(reason, self.pattern.get(from..self.at()).unwrap_or_default()))
+    }
+
+    /// The same of everything from there to the end.
+    fn refuse_all<T>(&self, reason: &str, from: usize) -> Result<T, String> {
+        Err(message(reason, self.pattern.get(from..).unwrap_or_default()))
     }
 
     fn run(&mut self) -> Result<(), String> {
@@ -53,12 +97,14 @@ impl Translation<'_> {
         // The largest repetition within the last item.
         let mut within = 1;
         let mut last = Last::Nothing;
-        while let Some(next) = self.rest.next() {
+        loop {
+            let start = self.at();
+            let Some(next) = self.rest.next() else { break };
             match next {
                 '(' => {
-                    last = if self.open()? {
+                    last = if self.open(start)? {
                         if groups.len() >= MAXIMUM_DEPTH {
-                            return self.refuse("expression nests too deeply");
+                            return self.refuse_all("expression nests too deeply", 0);
                         }
                         groups.push(Group { repetitions: 1 });
                         Last::Nothing
@@ -68,7 +114,7 @@ impl Translation<'_> {
                 }
                 ')' => {
                     let Some(group) = groups.pop().filter(|_| !groups.is_empty()) else {
-                        return self.refuse("unexpected )");
+                        return self.refuse_all("unexpected )", 0);
                     };
                     within = group.repetitions;
                     self.keep(&mut groups, within);
@@ -80,17 +126,16 @@ impl Translation<'_> {
                     last = Last::Nothing;
                 }
                 '*' | '+' | '?' => {
-                    last = self.repetition(last, &next.to_string())?;
+                    last = self.repetition(last, &next.to_string(), start)?;
                 }
                 '{' => match self.braces() {
                     Some((text, count)) => {
-                        let Some(count) =
-                            count.filter(|count| count.saturating_mul(within) <= MAXIMUM_REPETITIONS)
-                        else {
-                            return self.refuse("invalid repeat count");
-                        };
-                        last = self.repetition(last, &text)?;
+                        let Some(count) = count else { return self.refuse(REPEAT_COUNT, start) };
+                        last = self.repetition(last, &text, start)?;
                         within = within.saturating_mul(count.max(1));
+                        if within > MAXIMUM_REPETITIONS {
+                            return self.refuse(REPEAT_COUNT, start);
+                        }
                         self.keep(&mut groups, within);
                     }
                     None => {
@@ -99,11 +144,11 @@ impl Translation<'_> {
                     }
                 },
                 '[' => {
-                    self.class()?;
+                    self.class(start)?;
                     (last, within) = (Last::Item, 1);
                 }
                 '\\' => {
-                    self.escape()?;
+                    self.escape(start)?;
                     (last, within) = (Last::Item, 1);
                 }
                 '}' | ']' | '#' | '&' | '~' | '-' => {
@@ -118,7 +163,7 @@ impl Translation<'_> {
             }
         }
         if groups.len() > 1 {
-            return self.refuse("missing closing )");
+            return self.refuse_all("missing closing )", 0);
         }
         Ok(())
     }
@@ -129,17 +174,16 @@ impl Translation<'_> {
         }
     }
 
-    fn repetition(&mut self, last: Last, text: &str) -> Result<Last, String> {
-        match last {
-            Last::Nothing => return self.refuse("missing argument to repetition operator"),
-            Last::Repetition => return self.refuse("invalid nested repetition operator"),
-            Last::Item => {}
-        }
+    fn repetition(&mut self, last: Last, text: &str, start: usize) -> Result<Last, String> {
         self.out.push_str(text);
-        if self.rest.next_if_eq(&'?').is_some() {
+        if self.rest.next_if_eq('?') {
             self.out.push('?');
         }
-        Ok(Last::Repetition)
+        match last {
+            Last::Nothing => self.refuse("missing argument to repetition operator", start),
+            Last::Repetition(before) => self.refuse("invalid nested repetition operator", before),
+            Last::Item => Ok(Last::Repetition(start)),
+        }
     }
 
     /// The repetition after an opening brace and its largest count, if it is one.
@@ -172,30 +216,15 @@ impl Translation<'_> {
     }
 
     /// What an opening parenthesis begins; false if it only sets flags.
-    fn open(&mut self) -> Result<bool, String> {
+    fn open(&mut self, start: usize) -> Result<bool, String> {
         self.out.push('(');
-        if self.rest.next_if_eq(&'?').is_none() {
+        if !self.rest.next_if_eq('?') {
             return Ok(true);
         }
         self.out.push('?');
-        let named = self.rest.next_if_eq(&'P').is_some();
-        if named || self.rest.peek() == Some(&'<') {
-            if self.rest.next_if_eq(&'<').is_none() {
-                return self.refuse("invalid named capture");
-            }
-            let mut name = String::new();
-            loop {
-                match self.rest.next() {
-                    Some('>') if !name.is_empty() => break,
-                    Some(next) if next.is_alphanumeric() || next == '_' => name.push(next),
-                    _ => return self.refuse("invalid named capture"),
-                }
-            }
-            // A name of ours, since the other library wants names to begin with a letter.
-            self.out.push_str("P<n_");
-            self.out.push_str(&name);
-            self.out.push('>');
-            return Ok(true);
+        let named = self.rest.peek() == Some('<') || self.rest.0.as_str().starts_with("P<");
+        if named {
+            return self.name(start);
         }
         let mut negated = false;
         let mut any = false;
@@ -213,15 +242,40 @@ impl Translation<'_> {
                     self.out.push(end);
                     return Ok(end == ':');
                 }
-                _ => return self.refuse("invalid or unsupported Perl syntax"),
+                _ => return self.refuse("invalid or unsupported Perl syntax", start),
             }
         }
     }
 
-    fn escape(&mut self) -> Result<(), String> {
-        let Some(next) = self.rest.next() else {
-            return self.refuse("trailing backslash at end of expression");
-        };
+    fn name(&mut self, start: usize) -> Result<bool, String> {
+        const REFUSED: &str = "invalid named capture";
+        let mut name = String::new();
+        let mut is_valid = true;
+        self.rest.next_if_eq('P');
+        self.rest.next_if_eq('<');
+        loop {
+            match self.rest.next() {
+                Some('>') => break,
+                Some(next) => {
+                    is_valid &= next.is_alphanumeric() || next == '_';
+                    name.push(next);
+                }
+                None => return self.refuse(REFUSED, start),
+            }
+        }
+        if !is_valid || name.is_empty() {
+            return self.refuse(REFUSED, start);
+        }
+        // A name of ours, since the other library wants names to begin with a letter.
+        self.out.push_str("P<n_");
+        self.out.push_str(&name);
+        self.out.push('>');
+        Ok(true)
+    }
+
+    /// What follows a backslash at `start`.
+    fn escape(&mut self, start: usize) -> Result<(), String> {
+        let Some(next) = self.rest.next() else { return Err(message(TRAILING, "")) };
         match next {
             'd' => self.out.push_str("[0-9]"),
             'D' => self.out.push_str("[^0-9]"),
@@ -234,9 +288,9 @@ impl Translation<'_> {
             'A' => self.out.push_str("\\A"),
             'z' => self.out.push_str("\\z"),
             'Q' => self.quoted(),
-            'p' | 'P' => self.property(next)?,
+            'p' | 'P' => self.property(next, start)?,
             other => {
-                let character = self.character(other)?;
+                let character = self.character(other, start)?;
                 self.literal(character);
             }
         }
@@ -246,7 +300,7 @@ impl Translation<'_> {
     /// Everything up to `\E` as it is.
     fn quoted(&mut self) {
         while let Some(next) = self.rest.next() {
-            if next == '\\' && self.rest.next_if_eq(&'E').is_some() {
+            if next == '\\' && self.rest.next_if_eq('E') {
                 return;
             }
             self.literal(next);
@@ -260,18 +314,18 @@ impl Translation<'_> {
         self.out.push(character);
     }
 
-    fn property(&mut self, kind: char) -> Result<(), String> {
+    fn property(&mut self, kind: char, start: usize) -> Result<(), String> {
         let mut name = String::new();
         match self.rest.next() {
             Some('{') => loop {
                 match self.rest.next() {
                     Some('}') => break,
                     Some(next) => name.push(next),
-                    None => return self.refuse("invalid character class range"),
+                    None => return self.refuse(CLASS_RANGE, start),
                 }
             },
             Some(next) => name.push(next),
-            None => return self.refuse("invalid character class range"),
+            None => return self.refuse(CLASS_RANGE, start),
         }
         let (negated, name) = match name.strip_prefix('^') {
             Some(name) => (kind == 'p', name),
@@ -283,8 +337,8 @@ impl Translation<'_> {
         Ok(())
     }
 
-    /// The character that an escape other than a class stands for.
-    fn character(&mut self, kind: char) -> Result<char, String> {
+    /// The character that an escape other than a class, with a backslash at `start`, stands for.
+    fn character(&mut self, kind: char, start: usize) -> Result<char, String> {
         let value = match kind {
             'a' => 7,
             'f' => 12,
@@ -292,7 +346,7 @@ impl Translation<'_> {
             'n' => 10,
             'r' => 13,
             'v' => 11,
-            'x' => return self.hexadecimal(),
+            'x' => return self.hexadecimal(start),
             // Octal needs a leading zero or three digits in all.
             '0' => return Ok(self.octal(0, 2)),
             '1'..='7' => match self.rest.peek() {
@@ -300,10 +354,10 @@ impl Translation<'_> {
                     let first = kind.to_digit(8).unwrap_or(0);
                     return Ok(self.octal(first, 2));
                 }
-                _ => return self.refuse("invalid escape sequence"),
+                _ => return self.refuse(ESCAPE, start),
             },
             other if other.is_ascii_punctuation() => return Ok(other),
-            _ => return self.refuse("invalid escape sequence"),
+            _ => return self.refuse(ESCAPE, start),
         };
         Ok(char::from(value))
     }
@@ -322,26 +376,26 @@ impl Translation<'_> {
         char::from_u32(value).unwrap_or_default()
     }
 
-    fn hexadecimal(&mut self) -> Result<char, String> {
+    fn hexadecimal(&mut self, start: usize) -> Result<char, String> {
         let mut digits = String::new();
         match self.rest.next() {
             Some('{') => loop {
                 match self.rest.next() {
                     Some('}') => break,
                     Some(next) if next.is_ascii_hexdigit() => digits.push(next),
-                    _ => return self.refuse("invalid escape sequence"),
+                    _ => return self.refuse(ESCAPE, start),
                 }
             },
             Some(first) => {
                 digits.push(first);
                 digits.extend(self.rest.next());
             }
-            None => return self.refuse("invalid escape sequence"),
+            None => return self.refuse(ESCAPE, start),
         }
         let value = u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() <= 8);
         match value.and_then(char::from_u32) {
             Some(character) if digits.bytes().all(|digit| digit.is_ascii_hexdigit()) => Ok(character),
-            _ => self.refuse("invalid escape sequence"),
+            _ => self.refuse(ESCAPE, start),
         }
     }
 }
@@ -409,6 +463,33 @@ mod tests {
             "(?x)a",
         ] {
             assert!(Pattern::compile(pattern).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn the_part_that_is_wrong_is_told_as_go_tells_it() {
+        for (pattern, expected) in [
+            ("ab[", "missing closing ]: `[`"),
+            ("ab(c", "missing closing ): `ab(c`"),
+            ("ab)c", "unexpected ): `ab)c`"),
+            ("ab[z-a]c", "invalid character class range: `z-a`"),
+            ("a[[:nope:]]", "invalid character class range: `[:nope:]`"),
+            (r"a\p{", r"invalid character class range: `\p{`"),
+            ("ab**c", "invalid nested repetition operator: `**`"),
+            ("a{2}{3}?c", "invalid nested repetition operator: `{2}{3}?`"),
+            ("*a", "missing argument to repetition operator: `*`"),
+            ("ab{1001}c", "invalid repeat count: `{1001}`"),
+            ("(a{100}){100}c", "invalid repeat count: `{100}`"),
+            (r"a\1b", r"invalid escape sequence: `\1`"),
+            (r"a[\8]", r"invalid escape sequence: `\8`"),
+            (r"a\xzzb", r"invalid escape sequence: `\xzz`"),
+            ("a\\", "trailing backslash at end of expression: ``"),
+            ("a(?=b)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("a(?<=b)c", "invalid named capture: `(?<=b)c`"),
+            ("a(?P<b-c>d)", "invalid named capture: `(?P<b-c>`"),
+        ] {
+            let error = Pattern::compile(pattern).err();
+            assert_eq!(error, Some(format!("error parsing regexp: {expected}")), "{pattern}");
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::net::Ipv6Addr;
 
 use super::lossy;
+use crate::cel::functions::quoted::quoted;
 
 /// A URL's parts. What is decoded may be no text.
 #[derive(Clone, Debug)]
@@ -245,7 +246,7 @@ fn is_port(text: &str) -> bool {
 }
 
 fn parse_host(scheme: &str, host: &str) -> Result<Vec<u8>, String> {
-    let port_error = |port: &str| format!("invalid port {port:?} after host");
+    let port_error = |port: &str| format!("invalid port {} after host", quoted(port));
     match host.rfind('[') {
         Some(0) => {}
         Some(_) => return Err("invalid IP-literal".to_owned()),
@@ -327,7 +328,7 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
                 let signless = escape.is_some_and(|escape| !escape.contains('+'));
                 let wrong = || {
                     let shown: String = text.get(at..).unwrap_or_default().chars().take(3).collect();
-                    format!("invalid URL escape {shown:?}")
+                    format!("invalid URL escape {}", quoted(&shown))
                 };
                 let value = value.filter(|_| signless).ok_or_else(wrong)?;
                 let percent = escape == Some("%25");
@@ -347,7 +348,10 @@ fn unescape(text: &str, place: Place) -> Result<Vec<u8>, String> {
             }
             _ => {
                 if matches!(place, Place::Host | Place::Zone) && byte.is_ascii() && !plain(byte, place) {
-                    return Err(format!("invalid character {:?} in host name", char::from(byte).to_string()));
+                    return Err(format!(
+                        "invalid character {} in host name",
+                        quoted(&char::from(byte).to_string())
+                    ));
                 }
                 out.push(byte);
                 at += 1;
