@@ -10,7 +10,7 @@ mod envelope;
 mod object;
 mod quick;
 pub(crate) mod scan;
-mod spans;
+pub(crate) mod spans;
 mod unreadable;
 
 use std::borrow::Cow;
@@ -23,6 +23,7 @@ use butler_api::{
 pub use self::envelope::{Operation, ReviewError};
 use self::envelope::{Request, read_request};
 use self::object::{Decoded, decode_change, name_in, replicas_in};
+use self::spans::Object;
 
 /// A request for admission.
 #[derive(Debug)]
@@ -46,7 +47,7 @@ pub struct Review<'a> {
     /// The change itself.
     pub subject: Subject,
     /// The new object as it was sent, for the patch and for policies.
-    pub(crate) object: Option<&'a str>,
+    pub(crate) object: Option<Object<'a>>,
     /// The object before, and all of the request, as they were sent, for policies.
     pub(crate) old_object: Option<&'a str>,
     pub(crate) request: &'a str,
@@ -195,7 +196,7 @@ impl<'a> Review<'a> {
         Self::from_request(request).map_err(|error| error.with_uid(uid.into_owned()))
     }
 
-    fn from_request(request: Request<'a>) -> Result<Self, ReviewError> {
+    fn from_request(mut request: Request<'a>) -> Result<Self, ReviewError> {
         let resource = &request.resource;
         let kind = (resource.group == butler_api::GROUP && resource.version == butler_api::VERSION)
             .then(|| Kind::of_resource(&resource.resource))
@@ -221,7 +222,7 @@ impl<'a> Review<'a> {
                 Some(replicas) => Subject::Scale { replicas },
                 None => Subject::Untouched,
             },
-            Subresource::None => read_subject(kind, &request)?,
+            Subresource::None => read_subject(kind, &mut request)?,
         };
         Ok(Self {
             uid: request.uid,
@@ -233,7 +234,7 @@ impl<'a> Review<'a> {
             caller: Caller { name: request.user_info.username, groups: request.user_info.groups },
             dry_run: request.dry_run.unwrap_or(false),
             subject,
-            object: request.object.map(|object| object.text),
+            object: request.object,
             old_object: request.old_object.map(|object| object.text),
             request: request.text,
             request_name: request.name,
@@ -242,7 +243,7 @@ impl<'a> Review<'a> {
     }
 }
 
-fn read_subject(kind: Kind, request: &Request<'_>) -> Result<Subject, ReviewError> {
+fn read_subject(kind: Kind, request: &mut Request<'_>) -> Result<Subject, ReviewError> {
     macro_rules! read {
         ($kind:ident) => {
             match decode_change::<$kind>(request)? {

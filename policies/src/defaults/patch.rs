@@ -9,6 +9,8 @@ mod shape;
 use self::path::Below;
 pub(crate) use self::path::Path;
 use self::shape::Shape;
+use crate::review::scan::plain_bytes;
+use crate::review::spans::Object;
 
 /// A value to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +76,8 @@ impl Written {
 
 /// Writes text as a JSON string.
 pub(crate) fn quote(text: &str, into: &mut Vec<u8>) {
-    // All of it is looked at, without a branch for every byte: almost no text has anything to escape.
-    let has_escapes = |found: bool, byte| found | matches!(byte, b'"' | b'\\' | 0..0x20);
-    if text.bytes().fold(false, has_escapes) {
+    // Almost no text has anything to escape.
+    if plain_bytes(text.as_bytes()).is_some() {
         // Text always has a form in JSON, and a vector takes whatever is written to it.
         let _ = serde_json::to_writer(into, text);
         return;
@@ -115,18 +116,14 @@ impl Fills {
     }
 
     /// The patch that writes them into that object.
-    pub(crate) fn into_patch(self, object: Option<&str>) -> Patch {
+    pub(crate) fn into_patch(self, object: Option<Object<'_>>) -> Patch {
         if self.0.is_empty() {
             return Patch::default();
         }
-        let mut shape = Shape::default();
-        let parents: Vec<Option<usize>> = self.0.iter().map(|(path, _)| shape.ask_for(*path)).collect();
-        if let Some(object) = object {
-            shape.read(object);
-        }
+        let mut shape = object.map(Shape::of).unwrap_or_default();
         let mut patch = Patch { operations: Vec::with_capacity(8), paths: Vec::with_capacity(self.0.len()) };
-        for ((path, value), parent) in self.0.into_iter().zip(parents) {
-            patch.write(shape.depth_of(parent), path, value);
+        for (path, value) in self.0 {
+            patch.write(shape.depth_of(path), path, value);
         }
         patch
     }
@@ -180,7 +177,8 @@ impl Patch {
     fn write(&mut self, there: usize, path: Path, value: Written) {
         self.paths.push(path);
         let (at, below) = path.split_after(there);
-        match self.operations.iter_mut().find(|(made, _)| *made == at) {
+        // Fields of one parent come one after the other.
+        match self.operations.iter_mut().rev().find(|(made, _)| *made == at) {
             Some((_, made)) => insert(made, below, value),
             None => self.operations.push((at, nest(below, value))),
         }
@@ -209,7 +207,7 @@ mod tests {
     fn patch(object: &str, fills: impl FnOnce(&mut Fills)) -> String {
         let mut all = Fills::default();
         fills(&mut all);
-        String::from_utf8(all.into_patch(Some(object)).to_bytes()).unwrap()
+        String::from_utf8(all.into_patch(Some(Object::of(object))).to_bytes()).unwrap()
     }
 
     #[test]

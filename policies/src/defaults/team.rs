@@ -25,8 +25,7 @@ pub(crate) fn complete(review: &Review<'_>, change: &Change<Team>, facts: &Facts
             Lookup::Absent | Lookup::Unknown => missing.push(FactKey::Config),
         },
         Change::Update { old, new } => {
-            let case =
-                Case { object: new, moment: Moment::Update { old }, caller: Some(&review.caller), facts };
+            let case = Case::new(new, Moment::Update { old }, Some(&review.caller), facts);
             if new.spec.resource_limits.is_none()
                 && let Some(limits) = &old.spec.resource_limits
                 && !case.caller_is_administrator()

@@ -55,7 +55,7 @@ impl<'a> Request<'a> {
             name: Cow::Borrowed(&review.request_name),
             namespace: Cow::Borrowed(&review.namespace),
             operation: review.operation,
-            object: review.object,
+            object: review.object.map(|object| object.text),
             old_object: review.old_object,
             text: review.request,
             read: Read::default(),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::quick;
-use super::spans::Object;
+use super::spans::{Object, Read};
 
 /// Why a review cannot be judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,6 +81,9 @@ pub(super) struct Request<'a> {
     /// All of the request, as it was sent.
     #[serde(skip)]
     pub(super) text: &'a str,
+    /// The specs of the object and of the old one, where they were read in passing.
+    #[serde(skip)]
+    pub(super) read: (Read, Read),
 }
 
 #[derive(Debug, Deserialize)]

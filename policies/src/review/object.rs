@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 
 use super::Change;
 use super::envelope::{Operation, Request, ReviewError};
-use super::spans::{Object, Spans, text};
+use super::spans::{Object, Read, Spans, text};
 use super::unreadable::{explain, missing};
 
 /// What could be read of a change.
@@ -77,10 +77,14 @@ pub(super) trait Judged: Sized {
     /// The spec of an object that has none, if all of it may be left out.
     fn empty() -> Option<Self::Spec>;
     fn assemble(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self;
+    /// The spec that was read in passing, of a kind that is.
+    fn of_read(_: Read) -> Option<Self::Spec> {
+        None
+    }
 }
 
 macro_rules! judged {
-    ($kind:ident, $spec:ident, $status:ident, $empty:expr) => {
+    ($kind:ident, $spec:ident, $status:ident, $empty:expr $(, $of_read:item)?) => {
         impl Judged for $kind {
             type Spec = butler_api::$spec;
             type Status = butler_api::$status;
@@ -90,11 +94,20 @@ macro_rules! judged {
             fn assemble(metadata: ObjectMeta, spec: Self::Spec, status: Option<Self::Status>) -> Self {
                 Self { metadata, spec, status }
             }
+            $($of_read)?
         }
     };
 }
 
-judged!(TenantCluster, TenantClusterSpec, TenantClusterStatus, Some(Default::default()));
+judged!(
+    TenantCluster,
+    TenantClusterSpec,
+    TenantClusterStatus,
+    Some(Default::default()),
+    fn of_read(Read(spec): Read) -> Option<Self::Spec> {
+        spec.map(|spec| *spec)
+    }
+);
 judged!(TenantAddon, TenantAddonSpec, TenantAddonStatus, None);
 judged!(Team, TeamSpec, TeamStatus, Some(Default::default()));
 judged!(ButlerConfig, ButlerConfigSpec, ButlerConfigStatus, Some(Default::default()));
@@ -113,27 +126,29 @@ impl Judged for AddonDefinition {
     }
 }
 
-pub(super) fn decode_change<T: Judged>(request: &Request<'_>) -> Result<Decoded<T>, ReviewError> {
+pub(super) fn decode_change<T: Judged>(request: &mut Request<'_>) -> Result<Decoded<T>, ReviewError> {
     whole_change(request).map_or_else(|| decode_parts(request), |change| Ok(Decoded::Change(change)))
 }
 
 /// The change, if there is nothing wrong with what it is made of.
-fn whole_change<T: Judged>(request: &Request<'_>) -> Option<Box<Change<T>>> {
+fn whole_change<T: Judged>(request: &mut Request<'_>) -> Option<Box<Change<T>>> {
+    let (read, old_read) = std::mem::take(&mut request.read);
     Some(Box::new(match request.operation {
-        Operation::Create => Change::Create(whole(request.object?)?),
+        Operation::Create => Change::Create(whole(request.object?, read)?),
         Operation::Update => {
-            Change::Update { old: whole(request.old_object?)?, new: whole(request.object?)? }
+            Change::Update { old: whole(request.old_object?, old_read)?, new: whole(request.object?, read)? }
         }
-        Operation::Delete => Change::Delete(whole(request.old_object?)?),
+        Operation::Delete => Change::Delete(whole(request.old_object?, old_read)?),
         Operation::Connect => return None,
     }))
 }
 
-fn whole<T: Judged>(object: Object<'_>) -> Option<T> {
-    let Spans { metadata, spec, status } = object.spans?;
-    let spec = match spec {
-        None | Some("null") => T::empty()?,
-        Some(text) => serde_json::from_str(text).ok()?,
+fn whole<T: Judged>(object: Object<'_>, read: Read) -> Option<T> {
+    let Spans { metadata, spec, status, .. } = object.spans?;
+    let spec = match (T::of_read(read), spec) {
+        (Some(spec), _) => spec,
+        (None, None | Some("null")) => T::empty()?,
+        (None, Some(text)) => serde_json::from_str(text).ok()?,
     };
     Some(T::assemble(metadata.read()?, spec, read_status::<T>(status)))
 }

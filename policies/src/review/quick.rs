@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use super::Kind;
 use super::envelope::{Operation, Request, Resource, UserInfo};
 use super::scan::Scan;
-use super::spans::Object;
+use super::spans::{Object, Read, once};
 
 /// The request of a review, or nothing if it has to be read more carefully.
 pub(super) fn request(text: &str) -> Option<Request<'_>> {
@@ -27,6 +28,7 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
     let (mut uid, mut resource, mut sub_resource, mut operation) = (None, None, None, None);
     let (mut namespace, mut name, mut user_info, mut dry_run) = (None, None, None, None);
     let (mut object, mut old_object) = (None, None);
+    let mut read = (Read::default(), Read::default());
     let start = scan.place()?;
     scan.object(|scan, field| match field {
         "uid" => once(&mut uid, scan.plain()?),
@@ -36,8 +38,8 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
         "namespace" => once(&mut namespace, scan.plain()?),
         "name" => once(&mut name, scan.plain()?),
         "userInfo" => once(&mut user_info, walk_user(scan)?),
-        "object" => once(&mut object, Object::walk(scan)?),
-        "oldObject" => once(&mut old_object, Object::walk(scan)?),
+        "object" => once(&mut object, Object::walk(scan, reads(&resource).then_some(&mut read.0))?),
+        "oldObject" => once(&mut old_object, Object::walk(scan, reads(&resource).then_some(&mut read.1))?),
         "dryRun" => once(&mut dry_run, bool_of(scan.value()?)?),
         _ => scan.value().map(drop),
     })?;
@@ -53,6 +55,14 @@ fn walk<'a>(scan: &mut Scan<'a>) -> Option<Request<'a>> {
         old_object: old_object.flatten(),
         dry_run,
         text: scan.since(start)?,
+        read,
+    })
+}
+
+/// Whether the spec of the object is read in passing: of clusters, which most reviews are of.
+fn reads(resource: &Option<Resource<'_>>) -> bool {
+    resource.as_ref().is_some_and(|resource| {
+        resource.group == butler_api::GROUP && resource.resource == Kind::TenantCluster.resource()
     })
 }
 
@@ -86,11 +96,6 @@ fn walk_user<'a>(scan: &mut Scan<'a>) -> Option<UserInfo<'a>> {
         username: Cow::Borrowed(username.unwrap_or_default()),
         groups: groups.unwrap_or_default(),
     })
-}
-
-/// A field that comes twice is for the slower way to judge.
-fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    place.replace(value).is_none().then_some(())
 }
 
 fn operation_of(text: &str) -> Option<Operation> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use butler_api::TenantClusterSpec;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -11,23 +12,28 @@ use super::scan::{Scan, plain};
 
 /// An object as it was sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Object<'a> {
-    pub(super) text: &'a str,
+pub(crate) struct Object<'a> {
+    pub(crate) text: &'a str,
     /// Nothing if it is none that could be walked through.
-    pub(super) spans: Option<Spans<'a>>,
+    pub(crate) spans: Option<Spans<'a>>,
 }
+
+/// The spec of a cluster that was read in passing, so that it is not walked over before.
+#[derive(Debug, Default)]
+pub(super) struct Read(pub(super) Option<Box<TenantClusterSpec>>);
 
 /// The parts of an object.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Spans<'a> {
-    pub(super) metadata: Metadata<'a>,
-    pub(super) spec: Option<&'a str>,
+pub(crate) struct Spans<'a> {
+    pub(crate) has_metadata: bool,
+    pub(crate) metadata: Metadata<'a>,
+    pub(crate) spec: Option<&'a str>,
     pub(super) status: Option<&'a str>,
 }
 
 /// The parts of the metadata that anybody looks at. The list of field managers, often half of an object, is passed.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Metadata<'a> {
+pub(crate) struct Metadata<'a> {
     pub(super) name: Option<&'a str>,
     generate_name: Option<&'a str>,
     namespace: Option<&'a str>,
@@ -35,26 +41,26 @@ pub(super) struct Metadata<'a> {
     resource_version: Option<&'a str>,
     generation: Option<&'a str>,
     labels: Option<&'a str>,
-    annotations: Option<&'a str>,
+    pub(crate) annotations: Option<&'a str>,
     finalizers: Option<&'a str>,
     creation_timestamp: Option<&'a str>,
     deletion_timestamp: Option<&'a str>,
 }
 
 impl<'a> Object<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+    pub(crate) fn of(text: &'a str) -> Self {
         let mut scan = Scan::new(text);
-        Self { text, spans: Spans::walk(&mut scan).filter(|_| scan.end().is_some()) }
+        Self { text, spans: Spans::walk(&mut scan, None).filter(|_| scan.end().is_some()) }
     }
 
-    /// Walks past an object, or past `null`.
-    pub(super) fn walk(scan: &mut Scan<'a>) -> Option<Option<Self>> {
+    /// Walks past an object, or past `null`. What has a place to be read into is read.
+    pub(super) fn walk(scan: &mut Scan<'a>, read: Option<&mut Read>) -> Option<Option<Self>> {
         if scan.is_null()? {
             scan.value()?;
             return Some(None);
         }
         let start = scan.place()?;
-        let spans = Spans::walk(scan)?;
+        let spans = Spans::walk(scan, read)?;
         Some(Some(Self { text: scan.since(start)?, spans: Some(spans) }))
     }
 }
@@ -66,7 +72,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Object<'a> {
 }
 
 impl<'a> Spans<'a> {
-    fn walk(scan: &mut Scan<'a>) -> Option<Self> {
+    fn walk(scan: &mut Scan<'a>, mut read: Option<&mut Read>) -> Option<Self> {
         let mut spans = Self::default();
         let mut metadata = None;
         scan.object(|scan, name| match name {
@@ -75,11 +81,18 @@ impl<'a> Spans<'a> {
                 Some(())
             }
             "metadata" => None,
-            "spec" => note(&mut spans.spec, scan),
+            "spec" => match read.take() {
+                Some(Read(read)) => {
+                    let start = scan.place()?;
+                    *read = Some(scan.read()?);
+                    once(&mut spans.spec, scan.since(start)?)
+                }
+                None => note(&mut spans.spec, scan),
+            },
             "status" => note(&mut spans.status, scan),
             _ => scan.value().map(drop),
         })?;
-        Some(Self { metadata: metadata.unwrap_or_default(), ..spans })
+        Some(Self { has_metadata: metadata.is_some(), metadata: metadata.unwrap_or_default(), ..spans })
     }
 }
 
@@ -125,10 +138,14 @@ impl<'a> Metadata<'a> {
     }
 }
 
-/// Notes where a field is. One that comes twice is for the slower way to judge.
+/// Notes where a field is.
 fn note<'a>(place: &mut Option<&'a str>, scan: &mut Scan<'a>) -> Option<()> {
-    let first = place.replace(scan.value()?);
-    first.is_none().then_some(())
+    once(place, scan.value()?)
+}
+
+/// A field that comes twice is for the slower way to judge.
+pub(super) fn once<T>(place: &mut Option<T>, value: T) -> Option<()> {
+    place.replace(value).is_none().then_some(())
 }
 
 fn value<T: DeserializeOwned>(span: Option<&str>) -> Option<Option<T>> {

@@ -30,7 +30,10 @@ impl Path {
     /// The field that holds this one, by its dotted path; nothing for a field of the object itself.
     pub(super) fn parent(self) -> Option<&'static str> {
         match self {
-            Self::Field(path) => path.rsplit_once('.').map(|(parent, _)| parent),
+            Self::Field(path) => {
+                let end = path.bytes().rposition(|byte| byte == b'.')?;
+                path.get(..end)
+            }
             Self::Annotation(_) => Some(ANNOTATIONS),
         }
     }
@@ -43,8 +46,8 @@ impl Path {
             (Self::Annotation(key), 1) => (Self::Field(ANNOTATIONS), below(None, Some(key))),
             (Self::Annotation(_), _) => (self, below(None, None)),
             (Self::Field(path), _) => {
-                let end = path.match_indices('.').nth(names).map(|(end, _)| path.split_at(end));
-                match end {
+                let dots = path.bytes().enumerate().filter(|(_, byte)| *byte == b'.');
+                match dots.map(|(end, _)| path.split_at(end)).nth(names) {
                     Some((at, rest)) => (Self::Field(at), below(rest.strip_prefix('.'), None)),
                     None => (self, below(None, None)),
                 }
@@ -90,10 +93,10 @@ impl Iterator for Below {
 
     fn next(&mut self) -> Option<Self::Item> {
         let Some(dotted) = self.dotted else { return self.last.take() };
-        match dotted.split_once('.') {
-            Some((name, rest)) => {
-                self.dotted = Some(rest);
-                Some(name)
+        match dotted.bytes().position(|byte| byte == b'.') {
+            Some(end) => {
+                self.dotted = dotted.get(end + 1..);
+                dotted.get(..end)
             }
             None => self.dotted.take(),
         }

@@ -1,165 +1,109 @@
-//! Which of the parents of the fields to write an object already has.
+//! Which objects there are in an object that fields could be written into.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
 
 use super::Path;
 use crate::review::scan::Scan;
+use crate::review::spans::Object;
 
-/// The parents that are asked for, each after its own. Everything else in an object is skipped, not kept.
+/// How far from the root the objects are that fields are written into: `spec.workers.machineTemplate.os`.
+const DEEPEST: usize = 4;
+
+/// The objects in an object, each after the one that it is in. What is in deeper ones is passed, not kept.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
-    parents: Vec<Parent>,
+pub(super) struct Shape<'a> {
+    objects: Vec<There<'a>>,
     /// Fields of one parent come one after the other.
     last: Option<(&'static str, usize)>,
 }
 
 #[derive(Debug)]
-struct Parent {
-    /// Nothing for a field of the object itself.
-    within: Option<usize>,
-    name: &'static str,
-    is_object: bool,
+struct There<'a> {
+    within: Place,
+    name: Cow<'a, str>,
 }
 
-impl Shape {
-    /// Asks for what is around that field, and gives its place; nothing for a field of the object itself.
-    pub(super) fn ask_for(&mut self, path: Path) -> Option<usize> {
-        let parent = path.parent()?;
-        if let Some((_, place)) = self.last.filter(|(last, _)| *last == parent) {
-            return Some(place);
+/// The place of an object; nothing for the outermost one.
+type Place = Option<usize>;
+
+impl<'a> Shape<'a> {
+    pub(super) fn of(object: Object<'a>) -> Self {
+        let mut shape = Self { objects: Vec::with_capacity(16), last: None };
+        if shape.walk_parts(object).is_none() {
+            shape.objects.clear();
+            // What cannot be read to its end is no object to write into.
+            let object: Map<String, Value> = serde_json::from_str(object.text).unwrap_or_default();
+            shape.add_all(None, 0, &object);
         }
-        let mut within = None;
-        for name in Path::Field(parent).names() {
-            let place = self.find(within, name).unwrap_or_else(|| {
-                self.parents.push(Parent { within, name, is_object: false });
-                self.parents.len() - 1
-            });
-            within = Some(place);
-        }
-        self.last = within.map(|place| (parent, place));
-        within
+        shape
     }
 
-    fn find(&self, within: Option<usize>, name: &str) -> Option<usize> {
-        self.parents.iter().position(|parent| parent.within == within && parent.name == name)
+    /// The quick way, which gives up on what is out of the ordinary. Of the metadata nothing but annotations is written.
+    fn walk_parts(&mut self, object: Object<'a>) -> Option<()> {
+        let spans = object.spans?;
+        if spans.has_metadata {
+            let metadata = self.add(None, Cow::Borrowed("metadata"));
+            if spans.metadata.annotations.is_some_and(|annotations| annotations.starts_with('{')) {
+                self.add(metadata, Cow::Borrowed("annotations"));
+            }
+        }
+        match spans.spec.filter(|spec| spec.starts_with('{')) {
+            Some(spec) => {
+                let place = self.add(None, Cow::Borrowed("spec"));
+                self.walk(place, 1, &mut Scan::new(spec))
+            }
+            None => Some(()),
+        }
     }
 
-    pub(super) fn read(&mut self, object: &str) {
-        if self.walk(None, &mut Scan::new(object)).is_some() {
-            return;
-        }
-        self.parents.iter_mut().for_each(|parent| parent.is_object = false);
-        let mut deserializer = serde_json::Deserializer::from_str(object);
-        // What cannot be read to its end is no object to write into.
-        if (Careful { shape: self, place: None }).deserialize(&mut deserializer).is_err() {
-            self.parents.iter_mut().for_each(|parent| parent.is_object = false);
-        }
-    }
-
-    /// The quick way, which gives up on what is out of the ordinary.
-    fn walk(&mut self, place: Option<usize>, scan: &mut Scan<'_>) -> Option<()> {
-        let is_object = scan.is_object()?;
-        self.note(place, is_object);
-        if !is_object {
-            return scan.value().map(drop);
-        }
-        scan.object(|scan, name| match self.find(place, name) {
-            Some(inner) => self.walk(Some(inner), scan),
-            None => scan.value().map(drop),
+    /// Walks through what is in the object at that place.
+    fn walk(&mut self, place: Place, depth: usize, scan: &mut Scan<'a>) -> Option<()> {
+        scan.object(|scan, name| {
+            if self.find(place, name).is_some() {
+                return None;
+            }
+            if !scan.is_object()? {
+                return scan.value().map(drop);
+            }
+            let inner = self.add(place, Cow::Borrowed(name));
+            if depth + 1 < DEEPEST { self.walk(inner, depth + 1, scan) } else { scan.value().map(drop) }
         })
     }
 
-    /// Of a key that comes twice, the last one counts.
-    fn note(&mut self, place: Option<usize>, is_object: bool) {
-        let Some(place) = place else { return };
-        let Some(parent) = self.parents.get_mut(place) else { return };
-        if !std::mem::replace(&mut parent.is_object, is_object) {
-            return;
-        }
-        // It was met before. What is within comes after it, and only counts if it is met again.
-        let within: Vec<usize> = (0..self.parents.len())
-            .filter(|inner| {
-                self.parents.get(*inner).is_some_and(|it| it.within == Some(place) && it.is_object)
-            })
-            .collect();
-        within.into_iter().for_each(|inner| self.note(Some(inner), false));
-    }
-
-    /// How many names on the way to that place, and of it, are objects that are there, from the start on.
-    pub(super) fn depth_of(&self, place: Option<usize>) -> usize {
-        let mut depth = 0;
-        let mut upwards = place;
-        while let Some(parent) = upwards.and_then(|place| self.parents.get(place)) {
-            depth = if parent.is_object { depth + 1 } else { 0 };
-            upwards = parent.within;
-        }
-        depth
-    }
-}
-
-/// The other way, which takes whatever is JSON.
-struct Careful<'a> {
-    shape: &'a mut Shape,
-    place: Option<usize>,
-}
-
-impl<'de> DeserializeSeed<'de> for Careful<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        self.shape.note(self.place, false);
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Careful<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        self.shape.note(self.place, true);
-        while let Some(name) = map.next_key::<String>()? {
-            match self.shape.find(self.place, &name) {
-                Some(inner) => {
-                    map.next_value_seed(Careful { shape: &mut *self.shape, place: Some(inner) })?
-                }
-                None => drop(map.next_value::<IgnoredAny>()?),
+    /// The other way, which takes whatever is JSON. Of a key that comes twice, the last one counts.
+    fn add_all(&mut self, place: Place, depth: usize, object: &Map<String, Value>) {
+        for (name, value) in object {
+            let Value::Object(value) = value else { continue };
+            let inner = self.add(place, Cow::Owned(name.clone()));
+            if depth + 1 < DEEPEST {
+                self.add_all(inner, depth + 1, value);
             }
         }
-        Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
+    fn add(&mut self, within: Place, name: Cow<'a, str>) -> Place {
+        self.objects.push(There { within, name });
+        Some(self.objects.len() - 1)
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
+    fn find(&self, within: Place, name: &str) -> Option<usize> {
+        self.objects.iter().position(|there| there.within == within && there.name == name)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
+    /// How many names on the way to a field are objects that are there, from the start on.
+    pub(super) fn depth_of(&mut self, path: Path) -> usize {
+        let Some(parent) = path.parent() else { return 0 };
+        if let Some((_, depth)) = self.last.filter(|(last, _)| *last == parent) {
+            return depth;
+        }
+        let (mut within, mut depth) = (None, 0);
+        for name in Path::Field(parent).names() {
+            let Some(place) = self.find(within, name) else { break };
+            (within, depth) = (Some(place), depth + 1);
+        }
+        self.last = Some((parent, depth));
+        depth
     }
 }

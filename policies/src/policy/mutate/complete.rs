@@ -61,7 +61,7 @@ pub fn complete(
     completed.evaluations = evaluations;
     completed.rests_on.extend(rests_on);
     if let (Some(object), true) = (object, refusals.is_empty()) {
-        completed.patch = patch(review.object.unwrap_or_default(), &object);
+        completed.patch = patch(review.object.map_or("", |object| object.text), &object);
     }
     completed.refusals = refusals;
     Some(completed)
@@ -93,7 +93,7 @@ fn default(review: &Review<'_>, facts: &Facts, object: &Json) -> Option<(Complet
 
 /// The review's body with another object.
 fn with_object(review: &Review<'_>, object: &Json) -> Option<String> {
-    let (request, old) = (review.request, review.object?);
+    let (request, old) = (review.request, review.object?.text);
     let start = (old.as_ptr() as usize).checked_sub(request.as_ptr() as usize)?;
     let (before, after) = (request.get(..start)?, request.get(start + old.len()..)?);
     Some(format!(
