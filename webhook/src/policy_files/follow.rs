@@ -189,12 +189,8 @@ impl PolicyFiles {
         }
         self.suspect = Some(Suspect::Told(which));
         let why = match &refusal {
-            Refusal::Unreadable(why) => {
-                self.metrics.unreadable();
-                why.clone()
-            }
+            Refusal::Unreadable(why) => why.clone(),
             Refusal::Problems(problems, files) => {
-                self.metrics.refused(problems);
                 log(problems, files);
                 summary(problems, files)
             }
@@ -206,6 +202,11 @@ impl PolicyFiles {
         };
         tracing::error!("policies are refused: {why}; {end}");
         self.policies.refused(why.clone());
+        // After what they tell of, so that whoever sees the count sees the reason too.
+        match &refusal {
+            Refusal::Unreadable(_) => self.metrics.unreadable(),
+            Refusal::Problems(problems, _) => self.metrics.refused(problems),
+        }
         self.report.warn(REFUSED, format!("{why}; {end}")).await;
         None
     }

@@ -76,26 +76,31 @@ impl Metrics {
     }
 
     pub(super) fn loaded(&self, problems: &[Problem], now: Timestamp) {
-        self.loads.get_or_create(&OfResult { result: "loaded" }).inc();
         self.last_success.set(now.as_duration().as_secs_f64());
         self.is_well.set(1);
         self.told(problems);
+        self.count("loaded");
     }
 
     pub(super) fn refused(&self, problems: &[Problem]) {
-        self.loads.get_or_create(&OfResult { result: "refused" }).inc();
         self.is_well.set(0);
         self.told(problems);
+        self.count("refused");
     }
 
     pub(super) fn unreadable(&self) {
-        self.loads.get_or_create(&OfResult { result: "unreadable" }).inc();
         self.is_well.set(0);
+        self.count("unreadable");
     }
 
     /// The directory is again as it was when its policies were taken into force.
     pub(super) fn settled(&self) {
         self.is_well.set(1);
+    }
+
+    /// The last thing that is said of a load: whoever sees the count sees the rest.
+    fn count(&self, result: &'static str) {
+        self.loads.get_or_create(&OfResult { result }).inc();
     }
 
     fn told(&self, problems: &[Problem]) {

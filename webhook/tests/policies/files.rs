@@ -1,6 +1,10 @@
 //! What becomes of a directory's changes.
 
 use std::fs;
+use std::time::Instant;
+
+use butler_policies::facts::Facts;
+use butler_webhook::policy_files::Pace;
 
 use crate::world::{Mount, VALIDATE, World, Written, creation, eventually};
 
@@ -36,8 +40,8 @@ async fn a_gate_that_begins_with_bad_files_is_not_ready_and_turns_everybody_away
     assert!(!world.metrics().contains("butler_policies_loaded_info"), "{}", world.metrics());
 
     mount.swap(&[("a.yaml", Written::default().text())]);
-    eventually("the files are loaded", || world.policies.ready().is_ok()).await;
-    assert_eq!(world.metric(WELL), Some(1.0));
+    eventually("the files are loaded", || world.metric(WELL) == Some(1.0)).await;
+    assert_eq!(world.policies.ready(), Ok(()));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,6 +59,31 @@ async fn an_empty_directory_has_no_policies_and_one_that_is_not_there_is_waited_
     fs::write(directory.join("below/one.yaml"), Written::default().text()).unwrap();
     let count = "butler_policies_in_force{kind=\"validating\"}";
     eventually("a file of a directory below is loaded", || world.metric(count) == Some(1.0)).await;
+}
+
+/// As the program runs: nobody restarts it, and nothing but the link is changed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_config_map_that_is_swapped_is_noticed_without_being_asked() {
+    const SWAPS: u32 = 5;
+    let mut mount = Mount::of(&[("a.yaml", file("{expression: object.spec.workers.replicas <= 1}"))]);
+    let world = World::at_pace(mount.path(), Facts::default(), Pace::default()).await;
+    eventually("the policies are loaded", || world.policies.ready().is_ok()).await;
+    let mut slowest = 0.0_f64;
+    for swap in 0..SWAPS {
+        let before = world.policies.hash();
+        // Allows one more than was allowed before, so that the answer tells which file it is by.
+        let most = swap + 2;
+        let expression = format!("{{expression: object.spec.workers.replicas <= {most}}}");
+        mount.swap(&[("a.yaml", file(&expression))]);
+        let swapped = Instant::now();
+        eventually("the swap is noticed", || world.policies.hash() != before).await;
+        slowest = slowest.max(swapped.elapsed().as_secs_f64());
+        let is_denied = async |workers| {
+            world.ask(VALIDATE, &creation(workers)).await.to_string().contains("'few-workers'")
+        };
+        assert!(!is_denied(most).await && is_denied(most + 1).await, "{most}");
+    }
+    println!("{SWAPS} swaps, the slowest was in force after {slowest:.2} s");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

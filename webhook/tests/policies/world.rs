@@ -82,11 +82,15 @@ impl World {
     }
 
     pub(crate) async fn knowing(directory: &Path, facts: Facts) -> Self {
+        let quick = Pace { debounce: Duration::from_millis(20), second_look: Duration::from_millis(40) };
+        Self::at_pace(directory, facts, quick).await
+    }
+
+    pub(crate) async fn at_pace(directory: &Path, facts: Facts, pace: Pace) -> Self {
         let policies = Arc::new(Policies::awaited());
         let (metrics, mut registry) = (Metrics::default(), Registry::default());
         metrics.register(&policies, &mut registry);
-        let quick = Pace { debounce: Duration::from_millis(20), second_look: Duration::from_millis(40) };
-        let files = PolicyFiles::new(directory, policies.clone(), metrics).pace(quick);
+        let files = PolicyFiles::new(directory, policies.clone(), metrics).pace(pace);
         let following = tokio::spawn(async { match files.run().await {} });
         let facts = Arc::new(Snapshots::new(facts));
         let gate = Admission::new(facts, Nobody, admission::Metrics::default());

@@ -85,14 +85,44 @@ fn what_cannot_be_read_is_named() {
         message(dangling.path()),
         "`DIR/a.yaml` cannot be read: No such file or directory (os error 2)"
     );
-    let binary = directory(&[]);
-    fs::write(binary.path().join("a.yaml"), [0xff, 0xfe]).unwrap();
-    assert_eq!(message(binary.path()), "`DIR/a.yaml` is not text in UTF-8");
     let socket = directory(&[]);
     let _listener = std::os::unix::net::UnixListener::bind(socket.path().join("a.yaml")).unwrap();
     assert_eq!(message(socket.path()), "`DIR/a.yaml` is neither a file nor a directory");
     let deep = directory(&["1/2/3/4/5/6/7/8/9/a.yaml"]);
     assert_eq!(message(deep.path()), "`DIR/1/2/3/4/5/6/7/8/9` is more than 8 directories deep");
+}
+
+#[test]
+fn bytes_that_are_no_text_are_refused_wherever_they_are() {
+    let policy = "kind: ValidatingAdmissionPolicy\nmetadata: {name: a}\n";
+    let utf_16 = |text: &str| -> Vec<u8> {
+        [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let hostile: [(&str, Vec<u8>); 10] = [
+        ("a byte that begins nothing", b"\xff".to_vec()),
+        ("a byte that goes on with nothing", b"\x80".to_vec()),
+        ("a letter of Latin-1", b"# Gr\xfc\xdfe\n".to_vec()),
+        ("a slash that is too long", b"name: a\xc0\xafb\n".to_vec()),
+        ("an end of text that is too long", b"name: a\xc0\x80b\n".to_vec()),
+        ("half of a pair", b"name: \xed\xa0\x80\n".to_vec()),
+        ("a letter beyond the last", b"name: \xf4\x90\x80\x80\n".to_vec()),
+        ("a letter that is cut off", b"# \xe4\xb8".to_vec()),
+        ("another encoding", utf_16(policy)),
+        ("a compressed file", b"\x1f\x8b\x08\x00\xff\xfe".to_vec()),
+    ];
+    for (what, bytes) in hostile {
+        let text = policy.as_bytes();
+        for bytes in [bytes.clone(), [&bytes, text].concat(), [text, &bytes].concat()] {
+            // One file that is none refuses all of them, first or last.
+            for (bad, good) in [("a.yaml", "b.yaml"), ("b.yaml", "a.yaml")] {
+                let directory = directory(&[good]);
+                fs::write(directory.path().join(bad), &bytes).unwrap();
+                let error = read(directory.path()).unwrap_err();
+                let expected = format!("`{}` is not text in UTF-8", directory.path().join(bad).display());
+                assert_eq!(error.to_string(), expected, "{what}");
+            }
+        }
+    }
 }
 
 #[test]
