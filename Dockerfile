@@ -20,3 +20,7 @@ ENTRYPOINT ["/usr/local/bin/butlerctl"]
 FROM runtime AS butler-webhook
 COPY --from=build /out/butler-webhook /usr/local/bin/butler-webhook
 ENTRYPOINT ["/usr/local/bin/butler-webhook"]
+
+FROM runtime AS butler-reconciler
+COPY --from=build /out/butler-reconciler /usr/local/bin/butler-reconciler
+ENTRYPOINT ["/usr/local/bin/butler-reconciler"]

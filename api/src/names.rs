@@ -17,6 +17,7 @@ pub use self::binding::{Subject, tenant_access_binding};
 pub use self::cluster::{AllocationPurpose, ClusterName, NameLimit, longest_cluster_name};
 pub use self::digest::bounded;
 pub use self::syntax::{
-    LABEL_LENGTH, NameError, NamespaceName, SUBDOMAIN_LENGTH, dns_label, dns_subdomain, rfc1035_label,
+    LABEL_LENGTH, NameError, NamespaceName, SUBDOMAIN_LENGTH, dns_label, dns_subdomain,
+    is_reserved_namespace, rfc1035_label,
 };
 pub use self::uid::{ObjectUid, UidError};

@@ -142,6 +142,19 @@ impl ProviderKind {
         }
     }
 
+    /// The entries that a Secret with credentials has to have: all of one of these sets.
+    pub fn credential_keys(self) -> &'static [&'static [&'static str]] {
+        match self {
+            Self::Harvester => &[&["kubeconfig"]],
+            Self::Nutanix => &[&["username", "password"]],
+            Self::Proxmox => &[&["username", "password"], &["token"]],
+            Self::Azure => &[&["clientID", "clientSecret", "tenantID"]],
+            Self::Aws => &[&["accessKeyID", "secretAccessKey"]],
+            Self::Gcp => &[&["serviceAccountKey"]],
+            Self::Local => &[],
+        }
+    }
+
     /// Whether it is a public cloud, which hands out addresses itself.
     pub fn is_cloud(self) -> bool {
         matches!(self, Self::Azure | Self::Aws | Self::Gcp)

@@ -4,14 +4,14 @@
 //! [`decide`]) decide with the same functions.
 
 pub mod decide;
+pub mod dimension;
 pub mod holding;
 pub mod ledger;
 pub mod limit;
 pub mod report;
-pub mod usage;
 
 pub use self::decide::{Copy, Group, Next};
+pub use self::dimension::Dimension;
 pub use self::holding::Holding;
 pub use self::ledger::{Ask, Ledger, Refusal};
 pub use self::limit::{Exceeded, Limit, Limits, Scope};
-pub use self::usage::{Dimension, MachineSize, Usage, UsageError};

@@ -17,6 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use crate::{failure::Failure, print};
 
 mod detach;
+mod engine;
 mod environment;
 mod gate;
 mod platform;
@@ -150,9 +151,11 @@ async fn serve(start: &Start, programs: &Path) -> Result<(), Failure> {
     eprintln!("installing Butler's kinds");
     platform::install_kinds(&control_plane).await?;
     let gate = gate::prepare(&control_plane, start.policies()?).await?;
+    let engine = engine::prepare(&control_plane).await?;
     tokio::select! {
         // It is not asked to stop, so that it has ended means that it has failed.
         ended = butler_webhook::run(gate.clone(), future::pending()) => Ok(ended?),
+        ended = butler_reconciler::run(engine, future::pending()) => Ok(ended?),
         result = accompany(start, programs, &control_plane, &gate) => result,
     }
 }

@@ -190,7 +190,7 @@ pub(crate) fn on_create<T>(check: Check<T>, object: &T, facts: &Facts) -> Vec<St
 }
 
 pub(crate) fn on_create_by<T>(by: &Caller<'_>, check: Check<T>, object: &T, facts: &Facts) -> Vec<String> {
-    lines(check, &Case { object, moment: Moment::Create, caller: Some(by), facts })
+    lines(check, &Case::new(object, Moment::Create, Some(by), facts))
 }
 
 pub(crate) fn on_update<T>(check: Check<T>, old: &T, new: &T, facts: &Facts) -> Vec<String> {
@@ -204,7 +204,7 @@ pub(crate) fn on_update_by<T>(
     new: &T,
     facts: &Facts,
 ) -> Vec<String> {
-    lines(check, &Case { object: new, moment: Moment::Update { old }, caller: Some(by), facts })
+    lines(check, &Case::new(new, Moment::Update { old }, Some(by), facts))
 }
 
 fn lines<T>(check: Check<T>, case: &Case<'_, T>) -> Vec<String> {

@@ -60,8 +60,15 @@ pub fn judge_by_policies(review: &Review<'_>, facts: &Facts, set: &PolicySet, sh
 
 /// What is wrong with a cluster as it stands, without a change and whoever made it.
 pub fn standing(cluster: &TenantCluster, facts: &Facts) -> Vec<Finding> {
-    let case = Case { object: cluster, moment: Moment::Standing, caller: None, facts };
+    let case = Case::new(cluster, Moment::Standing, None, facts);
     run(rules::TENANT_CLUSTER, &case, Findings::default()).into_found().kept
+}
+
+/// Whether a cluster as it stands would be where it belongs, were the facts these: asked of a mode that the platform is
+/// not in, before anybody switches to it.
+pub fn out_of_place(cluster: &TenantCluster, facts: &Facts) -> Vec<Finding> {
+    let case = Case::new(cluster, Moment::Standing, None, facts);
+    run(&[rules::TENANCY_MODE], &case, Findings::default()).into_found().kept
 }
 
 fn judge_change<T: ratchet::Ratcheted>(
@@ -74,15 +81,14 @@ fn judge_change<T: ratchet::Ratcheted>(
     match change {
         Change::Delete(_) => protections(review, facts),
         Change::Create(new) => {
-            run(rules, &Case { object: new, moment: Moment::Create, caller, facts }, Findings::default())
-                .into_found()
+            run(rules, &Case::new(new, Moment::Create, caller, facts), Findings::default()).into_found()
         }
         Change::Update { old, new } => {
             if ratchet::passes(change) {
                 return Found::default();
             }
-            let after = Case { object: new, moment: Moment::Update { old }, caller, facts };
-            let before = Case { object: old, moment: Moment::Standing, caller, facts };
+            let after = Case::new(new, Moment::Update { old }, caller, facts);
+            let before = Case::new(old, Moment::Standing, caller, facts);
             ratchet::forgive(
                 run(rules, &after, Findings::default()).into_found(),
                 || run(rules, &before, Findings::before()).into_standing(),

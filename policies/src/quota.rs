@@ -3,6 +3,8 @@
 //! Pure like the rest: the webhook asks the ledger, and whoever asks, the words are these. A change that raises nothing
 //! asks for nothing.
 
+pub(crate) mod lowered;
+
 use butler_api::names::ObjectUid;
 use butler_api::quota::ledger::Ask;
 use butler_api::quota::{Dimension, Exceeded, Holding, Limit, Limits, Refusal, Scope};

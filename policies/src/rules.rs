@@ -6,6 +6,7 @@
 pub mod addon_definition;
 pub mod addons;
 pub mod butler_config;
+mod case;
 pub mod cluster_creation_policy;
 pub mod control_plane;
 pub mod creation_policy;
@@ -26,18 +27,18 @@ pub mod worker_size;
 
 use std::collections::BTreeSet;
 
-use butler_api::address::{AddressError, Cidr};
-use butler_api::butler_config::{SupportedKubernetes, SupportedRange};
+use butler_api::address::{AddressError, AddressFamily, Cidr};
 use butler_api::quantity::Quantity;
 use butler_api::reference::NsRef;
 use butler_api::{
-    AddonDefinition, ButlerConfig, ButlerConfigSpec, ClusterCreationPolicy, NetworkPool, ProviderConfig,
-    Team, TenantAddon, TenantCluster,
+    AddonDefinition, ButlerConfig, ClusterCreationPolicy, NetworkPool, ProviderConfig, Team, TenantAddon,
+    TenantCluster,
 };
 
-use crate::facts::{FactKey, FactKind, Facts, Lookup};
+pub use self::case::{Case, Moment};
+use crate::facts::{FactKind, Facts};
 use crate::finding::Findings;
-use crate::review::{Caller, Kind, Review};
+use crate::review::{Kind, Review};
 
 /// A rule over objects of one kind.
 #[derive(Debug)]
@@ -65,7 +66,7 @@ pub struct Protection {
 /// The rules for TenantClusters.
 pub const TENANT_CLUSTER: &[Rule<TenantCluster>] = &[
     Rule { id: "name-length", check: name_length::check },
-    Rule { id: "tenancy-mode", check: tenancy_mode::check },
+    TENANCY_MODE,
     Rule { id: "environment", check: environment::check },
     Rule { id: "kubernetes-version", check: kubernetes_version::check },
     Rule { id: "os-version", check: os_version::check },
@@ -78,6 +79,9 @@ pub const TENANT_CLUSTER: &[Rule<TenantCluster>] = &[
     Rule { id: "immutable-fields", check: immutable_fields::check },
     Rule { id: "unsupported", check: unsupported::check },
 ];
+
+/// The one of them that says where a cluster belongs.
+pub const TENANCY_MODE: Rule<TenantCluster> = Rule { id: "tenancy-mode", check: tenancy_mode::check };
 
 /// The rules for TenantAddons.
 pub const TENANT_ADDON: &[Rule<TenantAddon>] = &[Rule { id: "tenant-addon", check: tenant_addon::check }];
@@ -132,119 +136,6 @@ pub const PROTECTIONS: &[Protection] = &[
     },
 ];
 
-/// What a rule may look at.
-#[derive(Debug)]
-pub struct Case<'a, T> {
-    /// The object as it is to be.
-    pub object: &'a T,
-    /// How it comes to be so.
-    pub moment: Moment<'a, T>,
-    /// Who asks; nobody when an object is judged as it stands.
-    pub caller: Option<&'a Caller<'a>>,
-    /// What is known.
-    pub facts: &'a Facts,
-}
-
-/// How an object comes to be as it is.
-#[derive(Debug)]
-pub enum Moment<'a, T> {
-    /// It is made.
-    Create,
-    /// It changes.
-    Update {
-        /// As it was.
-        old: &'a T,
-    },
-    /// It is as it is: judged to see what an update may keep, or whether what slipped past the gate may be worked on.
-    Standing,
-}
-
-impl<'a, T> Case<'a, T> {
-    /// The object as it was, if it changes.
-    pub fn old(&self) -> Option<&'a T> {
-        match self.moment {
-            Moment::Update { old } => Some(old),
-            Moment::Create | Moment::Standing => None,
-        }
-    }
-
-    /// Whether the object is being made.
-    pub fn is_create(&self) -> bool {
-        matches!(self.moment, Moment::Create)
-    }
-
-    /// The platform's settings, or the defaults of them.
-    pub fn config(&self) -> Option<&'a ButlerConfigSpec> {
-        self.facts.config_spec()
-    }
-
-    /// The minors that the hosted control plane runs.
-    pub fn hosted(&self) -> SupportedRange {
-        self.config().map_or_else(
-            || SupportedKubernetes::default().range(),
-            |config| config.supported_kubernetes.range(),
-        )
-    }
-
-    /// Whether the caller is an administrator of the platform: by their User, by the group that Kubernetes lets do
-    /// anything, or by the API server's authorization. A User that says otherwise is final.
-    pub fn caller_is_administrator(&self) -> bool {
-        let Some(caller) = self.caller else { return false };
-        if caller.groups.iter().any(|group| group == "system:masters") {
-            return true;
-        }
-        match self.facts.user(&caller.name) {
-            Lookup::Found(user) => {
-                !user.spec.disabled() && user.spec.platform_role() == butler_api::user::PlatformRole::Admin
-            }
-            Lookup::Absent => self.facts.is_authorized_administrator(&caller.name),
-            // Their User may be disabled, and that would be final.
-            Lookup::Unknown => false,
-        }
-    }
-
-    /// The facts that [`Case::caller_is_administrator`] looked at.
-    pub fn administrator_facts(&self) -> Vec<FactKey> {
-        let caller = self.caller.map(|caller| caller.name.to_string()).unwrap_or_default();
-        vec![FactKey::User(caller.to_lowercase()), FactKey::Administrator(caller)]
-    }
-}
-
-impl<'a> Case<'a, TenantCluster> {
-    /// The namespace of the cluster.
-    pub fn namespace(&self) -> &'a str {
-        self.object.metadata.namespace.as_deref().unwrap_or_default()
-    }
-
-    /// The team that the cluster names.
-    pub fn team_name(&self) -> Option<&'a str> {
-        self.object.spec.team_ref.as_ref().map(|team| team.name.as_str()).filter(|name| !name.is_empty())
-    }
-
-    /// The team that the cluster names, if it is known. That it is not is for the rule `tenancy-mode` to say.
-    pub fn team(&self) -> Option<&'a Team> {
-        self.facts.team(self.team_name()?).found()
-    }
-
-    /// Whether that field of the cluster was left out and filled in, as the annotation says.
-    pub fn was_filled_in(&self, path: &str) -> bool {
-        let annotations = self.object.metadata.annotations.as_ref();
-        let filled_in = annotations.and_then(|it| it.get(butler_api::labels::annotations::FILLED_IN));
-        filled_in.is_some_and(|paths| paths.split(',').any(|filled| filled == path))
-    }
-
-    /// The ProviderConfig that the cluster uses, its own or a default.
-    pub fn provider_ref(&self) -> Option<NsRef> {
-        self.object.spec.provider(self.team().map(|team| &team.spec), self.config())
-    }
-
-    /// The ProviderConfig that the cluster uses, if it is known. That it is not is for the rule `provider-access` to
-    /// say.
-    pub fn provider(&self) -> Option<&'a ProviderConfig> {
-        self.facts.provider(&self.provider_ref()?).found()
-    }
-}
-
 /// The name of an object.
 pub(crate) fn name_of(metadata: &k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta) -> &str {
     metadata.name.as_deref().unwrap_or_default()
@@ -277,6 +168,10 @@ fn check_amounts(
 /// A range in the one spelling that it has, so that whoever compares or looks for it finds it.
 fn canonical_cidr(text: &str) -> Result<Cidr, String> {
     let cidr: Cidr = text.parse().map_err(|error: AddressError| error.to_string())?;
+    // No two texts are read as the same IPv4 address.
+    if cidr.family() == AddressFamily::V4 {
+        return Ok(cidr);
+    }
     let canonical = cidr.to_string();
     if canonical == text {
         Ok(cidr)

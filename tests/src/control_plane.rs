@@ -38,7 +38,7 @@ pub use self::ports::{free_port, is_free};
 pub use self::user::User;
 
 pub(crate) use self::api_server::readiness;
-pub(crate) use self::kubeconfig::plain_client;
+pub(crate) use self::kubeconfig::{kubeconfig_without_credentials, plain_client};
 pub(crate) use self::program::Program;
 pub(crate) use self::programs::{blocking, find};
 

@@ -87,6 +87,11 @@ impl Held {
         Ok(Self { shell, leash })
     }
 
+    /// The number of the process group that the program is in, alone but for what holds it and what it has started.
+    pub fn group(&self) -> u32 {
+        self.shell.id()
+    }
+
     /// The program's exit status if it has ended. A program that died of a signal shows as 128 plus the
     /// signal.
     ///

@@ -20,8 +20,13 @@ pub mod binaries;
 pub mod cluster_api;
 pub mod control_plane;
 pub mod guard;
+pub mod patience;
 pub mod pki;
+pub mod plain;
+pub mod proxy;
 pub mod stand_ins;
 
 pub use cluster_api::ClusterApi;
 pub use control_plane::{ControlPlane, ControlPlaneError, Options, User};
+pub use patience::eventually;
+pub use proxy::Proxy;

@@ -17,7 +17,6 @@
 
 mod api_server;
 mod credentials;
-mod failure;
 mod kept;
 mod known;
 mod listing;
@@ -44,6 +43,7 @@ use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, Facts};
 use butler_policies::policy::WantedParams;
 use butler_policies::review::Caller;
+use butler_program::failure;
 use futures::future::{BoxFuture, FutureExt, select_all};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;

@@ -7,7 +7,6 @@
 pub mod admission;
 pub mod endpoint;
 pub mod facts;
-pub mod log;
 mod options;
 pub mod policy_files;
 pub mod quota;
@@ -15,5 +14,6 @@ pub mod registration;
 mod run;
 pub mod server;
 
+pub use butler_program::log;
 pub use options::Options;
 pub use run::{RunError, run};

@@ -32,7 +32,8 @@
 //! # The parts
 //!
 //! [`Quota`] hands a change to its team's [`desk`], of which every replica has one per team; changes that wait at a desk are
-//! written together. The desk also settles what is open and writes the Team's status, and [`store`] makes the calls.
+//! written together. The desk also settles what is open, and [`store`] makes the calls. What a team uses is told in
+//! its status by the reconciler, which reads the ledgers.
 //!
 //! A ledger that is missing was either never made or lost. `status.quotaLedger` of the Team tells: it is written before the
 //! first ledger is. A lost one, or one that somebody edited, is made anew from a list after the request bound has passed, when
@@ -44,7 +45,6 @@
 mod desk;
 mod metrics;
 mod settle;
-mod status;
 mod store;
 mod watch;
 
@@ -73,7 +73,7 @@ const WAITING: usize = 512;
 const MOST_DESKS: usize = 20_000;
 
 /// Why a change was not taken up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum Trouble {
     /// It does not fit.
     Refused(Refusal),

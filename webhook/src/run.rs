@@ -1,23 +1,18 @@
 //! Puts the parts together and takes them apart again.
 
-use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
 use butler_certs::{
     Callers, CallersError, Certificates, Events, Files, Proof, Registration, ServerConfigError, Settings,
     server_config,
 };
+use butler_program::connect::connect;
+use butler_program::{ConnectError, ListenError, PlainThread, bind};
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::ObjectReference;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config};
+use kube::Client;
 use prometheus_client::registry::Registry;
-use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::admission::{self, Admission, Reply};
@@ -33,14 +28,10 @@ use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readine
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RunError {
-    #[error("cannot read the kubeconfig `{path}`: {source}; check that the file exists and names a cluster")]
-    Kubeconfig { path: PathBuf, source: KubeconfigError },
-    #[error("cannot tell how to reach the API server: {0}; run in a pod, or give a --kubeconfig")]
-    NoConfig(#[from] kube::config::InferConfigError),
-    #[error("cannot reach the API server: {0}")]
-    Client(#[from] kube::Error),
-    #[error("cannot listen on {address}: {source}")]
-    Listen { address: SocketAddr, source: std::io::Error },
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     #[error(transparent)]
     Callers(#[from] CallersError),
     #[error(transparent)]
@@ -53,8 +44,8 @@ pub enum RunError {
 /// When it cannot begin. Once it serves, whatever fails is retried and shows in readiness, metrics and the log.
 pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
     let client = connect(options.kubeconfig.as_deref()).await?;
-    let admission_listener = listen(options.listen).await?;
-    let plain_listener = listen(options.metrics_listen).await?;
+    let admission_listener = bind(options.listen).await?;
+    let plain_listener = bind(options.metrics_listen).await?;
     let mut registry = Registry::default();
     // Everything that never ends by itself; dropped, and so stopped, when this function returns.
     let mut background = JoinSet::new();
@@ -131,9 +122,9 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let limits = Limits { in_flight: options.max_in_flight.into(), ..Limits::default() };
     let server_metrics = server::Metrics::default();
     server_metrics.register(&mut registry);
-    let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), limits.clone());
+    let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), limits.connection());
     let _plain = PlainThread::start(plain_port, plain_listener)
-        .map_err(|source| RunError::Listen { address: options.metrics_listen, source })?;
+        .map_err(|source| ListenError { address: options.metrics_listen, source })?;
 
     let tls = Arc::new(server_config(serving, proof)?);
     let drain = Drain { notice: Duration::from_secs(options.drain_delay.into()), ..Drain::default() };
@@ -144,72 +135,9 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     Ok(())
 }
 
-/// The plain port, on a thread of its own: whether the program lives, and what it is busy with, can be asked even while
-/// reviews keep all other threads busy. Dropped, it stops, and is waited for.
-struct PlainThread {
-    /// Dropping it is the sign to stop.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl PlainThread {
-    fn start(port: PlainPort, listener: TcpListener) -> std::io::Result<Self> {
-        // A listener belongs to the runtime that made it.
-        let listener = listener.into_std()?;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let listener = {
-            let _inside = runtime.enter();
-            TcpListener::from_std(listener)?
-        };
-        let (stop, stopped) = oneshot::channel::<()>();
-        let serve = move || {
-            let stopped = async {
-                // Nothing is ever sent.
-                let _ = stopped.await;
-            };
-            runtime.block_on(port.run(listener, stopped));
-        };
-        let thread = std::thread::Builder::new().name("plain-port".to_owned()).spawn(serve)?;
-        Ok(Self { stop: Some(stop), thread: Some(thread) })
-    }
-}
-
-impl Drop for PlainThread {
-    fn drop(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            // It ends within the second that whoever asks just now is given; that it panicked was said when it did.
-            let _ = thread.join();
-        }
-    }
-}
-
 impl<L: Look> Gate for Admission<L> {
     async fn review(&self, endpoint: Endpoint, body: Bytes) -> Reply {
         Admission::review(self, endpoint, &body).await
-    }
-}
-
-async fn connect(kubeconfig: Option<&std::path::Path>) -> Result<Client, RunError> {
-    let config = match kubeconfig {
-        None => Config::infer().await?,
-        Some(path) => {
-            let unreadable = |source| RunError::Kubeconfig { path: path.to_owned(), source };
-            let file = Kubeconfig::read_from(path).map_err(unreadable)?;
-            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(unreadable)?
-        }
-    };
-    Ok(Client::try_from(config)?)
-}
-
-/// The default address is IPv6's, which takes IPv4 too; where there is no IPv6 at all, IPv4 alone has to do.
-async fn listen(address: SocketAddr) -> Result<TcpListener, RunError> {
-    match TcpListener::bind(address).await {
-        Err(error) if error.kind() == ErrorKind::Unsupported && address.ip().is_unspecified() => {
-            let address = (Ipv4Addr::UNSPECIFIED, address.port()).into();
-            TcpListener::bind(address).await.map_err(|source| RunError::Listen { address, source })
-        }
-        bound => bound.map_err(|source| RunError::Listen { address, source }),
     }
 }
 
@@ -238,30 +166,5 @@ fn certificates(client: &Client, options: &Options) -> Certificates {
             let settings = options.registration_url.iter().fold(settings, Settings::url);
             Certificates::self_managed(client.clone(), settings)
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::{Read, Write};
-    use std::net::TcpStream;
-
-    use super::*;
-
-    /// The only thread of this test's runtime waits for the answer, so nothing on that runtime could give it.
-    #[tokio::test]
-    async fn the_plain_port_answers_while_the_runtime_is_busy_and_stops_with_the_program() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let port = PlainPort::new(Arc::default(), Arc::default(), Limits::default());
-        let plain = PlainThread::start(port, listener).unwrap();
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
-        stream.write_all(b"GET /livez HTTP/1.1\r\nhost: gate\r\nconnection: close\r\n\r\n").unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("\r\n\r\nok\n"), "{answer}");
-        drop(plain);
-        assert!(TcpStream::connect(address).is_err(), "still listening");
     }
 }

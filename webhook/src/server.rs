@@ -1,30 +1,23 @@
 //! Takes reviews off the wire and puts answers back: TLS, limits, drain. What a review says is the [`Gate`]'s.
 //!
-//! In the order in which a request meets them: `listen` accepts connections and ends them, `connection` speaks TLS
-//! and HTTP on one of them, `request` takes a request in and gives its answer, `body` reads what it carries within
-//! a `budget`, and `refusal` is every answer that is not the gate's. Beside them [`PlainPort`] tells an operator and
-//! the kubelet how we are.
+//! In the order in which a request meets them: `admission_port` accepts connections, speaks TLS and HTTP on them and
+//! ends them, `request` takes a request in and gives its answer, `body` reads what it carries within a budget, and
+//! `refusal` is every answer that is not the gate's. Beside them [`PlainPort`] tells an operator and the kubelet how
+//! we are.
 
 mod admission_port;
 mod body;
-mod budget;
-mod connection;
 mod limits;
-mod listen;
 mod metrics;
-mod plain_port;
-mod readiness;
 mod refusal;
 mod request;
 
+pub use butler_program::{Drain, Drained, PlainPort, Readiness};
 use bytes::Bytes;
 
 pub use admission_port::AdmissionPort;
 pub use limits::Limits;
-pub use listen::{Drain, Drained};
 pub use metrics::Metrics;
-pub use plain_port::PlainPort;
-pub use readiness::Readiness;
 
 use crate::admission::Reply;
 use crate::endpoint::Endpoint;

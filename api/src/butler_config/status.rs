@@ -4,6 +4,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::butler_config::multi_tenancy::MultiTenancyMode;
 use crate::exposure::ExposureMode;
 
 /// What Butler observed about the platform. Written by Butler only.
@@ -32,9 +33,28 @@ pub struct ButlerConfigStatus {
     /// Whether clusters need a TCP proxy to reach their API server, which is so for Ingress and Gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tcp_proxy_required: Option<bool>,
+    /// What a change of the tenancy mode would bring about, for each mode that the platform is not in. Look here
+    /// before changing it.
+    #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["mode"]))]
+    pub other_modes: Vec<OtherMode>,
     /// How many clusters send their logs, metrics and traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observability: Option<ObservabilityStatus>,
+}
+
+/// What a tenancy mode would bring about that the platform is not in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OtherMode {
+    /// The mode.
+    pub mode: MultiTenancyMode,
+    /// Clusters that would be out of place: they run on, but cannot be changed until they are where that mode
+    /// wants them.
+    pub affected_clusters: i32,
+    /// The first of them, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
 }
 
 /// Whether the Git host answers.

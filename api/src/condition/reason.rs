@@ -86,6 +86,12 @@ reasons! {
     INVALID_NAME = "InvalidName", Failure;
     /// The tenant namespace cannot be made or belongs to someone else.
     NAMESPACE_ERROR = "NamespaceError", Failure;
+    /// A namespace could not be made or changed.
+    NAMESPACE_RECONCILE_FAILED = "NamespaceReconcileFailed", Failure;
+    /// Roles or role bindings could not be made or changed.
+    RBAC_RECONCILE_FAILED = "RBACReconcileFailed", Failure;
+    /// The default namespace could not be made.
+    CREATE_FAILED = "CreateFailed", Failure;
     /// A Cluster API or Steward object was refused.
     CAPI_RESOURCE_ERROR = "CAPIResourceError", Failure;
     /// The ProviderConfig named in the spec does not exist.

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::excerpt::excerpt;
+use crate::reference::SYSTEM_NAMESPACE;
 
 /// The longest DNS label, label value, namespace or Service name.
 pub const LABEL_LENGTH: usize = 63;
@@ -118,6 +119,12 @@ fn ends(part: &str, wanted: &'static str, text: &str) -> Result<(), NameError> {
         return Err(NameError::End { text: excerpt(text) });
     }
     Ok(())
+}
+
+/// Whether a namespace is Kubernetes' or the platform's own, and so never a team's: `default`, `kube-…`,
+/// `butler-system`, and the namespace of clusters without a team.
+pub fn is_reserved_namespace(name: &str, default_namespace: &str) -> bool {
+    matches!(name, "default" | SYSTEM_NAMESPACE) || name.starts_with("kube-") || name == default_namespace
 }
 
 /// The name of a namespace, and so of a Team.

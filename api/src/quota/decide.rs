@@ -1,7 +1,8 @@
 //! What to do next with changes that wait for an answer: the protocol, without the calls.
 //!
 //! A replica has a copy of the ledger, as it was last read or written. Waiting changes are taken up in that copy and written
-//! together, if the stored ledger is still the one that was copied. A no needs more: the ledger is read again, and
+//! together, if the stored ledger is still the one that was copied. That comes first: the sooner it is written after it was
+//! copied, the seldomer another replica is faster. A no needs more: the ledger is read again, unless it was just written, and
 //! then the team's clusters are listed, which may show that something is gone.
 
 use crate::quota::ledger::{Ask, Inventory, Ledger, Open, Refusal, Settled};
@@ -15,7 +16,7 @@ pub struct Copy {
     pub ledger: Ledger,
     /// The number of the write that is copied.
     pub writes: i64,
-    /// Whether it was read for the changes that wait now.
+    /// Whether it was read, or written, for the changes that wait now.
     is_fresh: bool,
     /// Whether the clusters were listed for them.
     is_settled: bool,
@@ -33,6 +34,18 @@ struct Waiting {
     limits: Vec<Limit>,
     is_dry: bool,
     answer: Option<Result<(), Refusal>>,
+    is_written: bool,
+}
+
+impl Waiting {
+    fn is_refused(&self) -> bool {
+        matches!(self.answer, Some(Err(_)))
+    }
+
+    /// Whether it is taken up in the copy alone.
+    fn is_taken(&self) -> bool {
+        self.answer == Some(Ok(())) && !self.is_dry && !self.is_written
+    }
 }
 
 /// What to do next.
@@ -42,7 +55,8 @@ pub enum Next {
     Read,
     /// List the team's clusters, and tell the copy.
     List,
-    /// Write the copy, if the stored ledger is the one that was copied. Then the answers hold.
+    /// Write the copy, if the stored ledger is the one that was copied. Then what was taken up holds, and there may be more
+    /// to do for the rest.
     Write,
     /// Answer: there is nothing to write.
     Answer,
@@ -54,10 +68,10 @@ impl Copy {
         Self { ledger, writes, is_fresh: true, is_settled: false }
     }
 
-    /// It was written; the changes that wait from now on have not been looked at.
+    /// It was written, and so nobody has written since it was read.
     pub fn written(&mut self) {
         self.writes += 1;
-        self.rest();
+        self.is_fresh = true;
     }
 
     /// Nobody waits any more.
@@ -80,7 +94,7 @@ impl Copy {
 impl Group {
     /// Adds a change. A dry one is weighed and not taken up.
     pub fn push(&mut self, ask: Ask, limits: Vec<Limit>, is_dry: bool) {
-        self.waiting.push(Waiting { ask, limits, is_dry, answer: None });
+        self.waiting.push(Waiting { ask, limits, is_dry, answer: None, is_written: false });
     }
 
     /// How many there are.
@@ -97,27 +111,43 @@ impl Group {
     pub fn next(&mut self, copy: Option<&mut Copy>) -> Next {
         let Some(copy) = copy else {
             // What was taken up in a copy that is gone was not taken up.
-            self.waiting.iter_mut().for_each(|waiting| waiting.answer = None);
+            self.forget(|waiting| !waiting.is_written);
             return Next::Read;
         };
         let ticket = copy.ticket();
-        for waiting in self.waiting.iter_mut().filter(|waiting| !matches!(waiting.answer, Some(Ok(())))) {
+        for waiting in self.waiting.iter_mut().filter(|waiting| waiting.answer != Some(Ok(()))) {
             let weighed = copy.ledger.weigh(&waiting.ask, &waiting.limits);
             if weighed.is_ok() && !waiting.is_dry {
                 copy.ledger.reserve(waiting.ask.clone(), ticket);
             }
             waiting.answer = Some(weighed);
         }
-        let is_refused = |waiting: &Waiting| matches!(waiting.answer, Some(Err(_)));
-        let is_taken = |waiting: &Waiting| matches!(waiting.answer, Some(Ok(()))) && !waiting.is_dry;
-        if self.waiting.iter().any(is_refused) && !copy.is_settled {
-            if copy.is_fresh {
-                return Next::List;
-            }
-            self.waiting.iter_mut().for_each(|waiting| waiting.answer = None);
-            return Next::Read;
+        if self.waiting.iter().any(Waiting::is_taken) {
+            return Next::Write;
         }
-        if self.waiting.iter().any(is_taken) { Next::Write } else { Next::Answer }
+        if copy.is_settled || !self.waiting.iter().any(Waiting::is_refused) {
+            return Next::Answer;
+        }
+        if copy.is_fresh {
+            return Next::List;
+        }
+        self.forget(Waiting::is_refused);
+        Next::Read
+    }
+
+    fn forget(&mut self, which: impl Fn(&Waiting) -> bool) {
+        self.waiting.iter_mut().filter(|waiting| which(waiting)).for_each(|waiting| waiting.answer = None);
+    }
+
+    /// The copy was written: what was taken up in it holds.
+    pub fn written(&mut self) {
+        let taken = self.waiting.iter_mut().filter(|waiting| waiting.is_taken());
+        taken.for_each(|waiting| waiting.is_written = true);
+    }
+
+    /// Which changes are admitted already, in the order in which they came.
+    pub fn admitted(&self) -> impl Iterator<Item = bool> {
+        self.waiting.iter().map(|waiting| waiting.is_written)
     }
 
     /// The answers, in the order in which the changes came.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use crate::TenantCluster;
 use crate::names::bounded;
 use crate::quantity::{Amount, Quantity};
+use crate::quota::dimension::Dimension;
 use crate::quota::limit::Scope;
-use crate::quota::usage::Dimension;
 use crate::reference::NsRef;
 use crate::tenant_cluster::workers::{DEFAULT_CPU, DEFAULT_DISK, DEFAULT_MEMORY, DEFAULT_REPLICAS};
 
@@ -96,6 +96,24 @@ impl Holding {
             Dimension::Memory => self.memory,
             Dimension::Storage => self.storage,
         }
+    }
+
+    /// Every sum that it is part of. Nothing limits more than these, and each cluster by itself.
+    pub fn sums(&self) -> Vec<(Scope, Dimension)> {
+        let mut sums: Vec<(Scope, Dimension)> =
+            Dimension::ALL.into_iter().map(|dimension| (Scope::Team, dimension)).collect();
+        if let Some(environment) = &self.environment {
+            sums.push((Scope::Environment(Arc::clone(environment)), Dimension::Clusters));
+            if let Some(owner) = &self.owner {
+                let (environment, owner) = (Arc::clone(environment), Arc::clone(owner));
+                sums.push((Scope::Member { environment, owner }, Dimension::Clusters));
+            }
+        }
+        if let Some(provider) = &self.provider {
+            sums.push((Scope::Provider(Arc::clone(provider)), Dimension::Clusters));
+            sums.push((Scope::Provider(Arc::clone(provider)), Dimension::Nodes));
+        }
+        sums
     }
 
     fn is_in(&self, scope: &Scope) -> bool {

@@ -25,9 +25,9 @@ pub use self::text::LedgerError;
 use self::totals::Totals;
 use crate::names::ObjectUid;
 use crate::quantity::Amount;
+use crate::quota::dimension::Dimension;
 use crate::quota::holding::Holding;
 use crate::quota::limit::{Exceeded, Limit, Scope};
-use crate::quota::usage::Dimension;
 use crate::reference::NsRef;
 
 /// How many requests for one name may be under way. More are a client gone wild.

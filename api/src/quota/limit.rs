@@ -7,8 +7,8 @@ use crate::butler_config::ButlerConfigSpec;
 use crate::excerpt::excerpt;
 use crate::provider_config::ProviderConfigSpec;
 use crate::quantity::{Amount, Quantity, QuantityError};
+use crate::quota::dimension::Dimension;
 use crate::quota::holding::Holding;
-use crate::quota::usage::Dimension;
 use crate::team::{ResourceLimits, TeamSpec};
 
 /// What is counted together.

@@ -1,9 +1,9 @@
 //! What a ledger says about its team, for the Team's status and for metrics.
 
 use crate::quantity::{Amount, Quantity};
+use crate::quota::dimension::Dimension;
 use crate::quota::ledger::Ledger;
 use crate::quota::limit::{LimitError, Limits, Scope};
-use crate::quota::usage::Dimension;
 use crate::team::{QuotaStatus, ResourceUsage};
 
 /// In per cent of a limit, from where on it counts as close.

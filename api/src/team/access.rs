@@ -47,8 +47,8 @@ pub struct TeamGroup {
     /// What members of the group may do. Left out, it is `viewer`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<TeamRole>,
-    /// Identity provider that must have reported the group. Left out, the group counts whichever provider
-    /// reports it.
+    /// Identity provider that must have reported the group: only a group that the API server knows as
+    /// `provider:name` counts then. Left out, it is the name alone, whichever provider reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub identity_provider: Option<String>,
 }
@@ -57,6 +57,14 @@ impl TeamGroup {
     /// What members of the group may do.
     pub fn role(&self) -> TeamRole {
         self.role.unwrap_or(DEFAULT_ROLE)
+    }
+
+    /// The name under which Kubernetes knows the group: that of its identity provider comes first, if it is tied to one.
+    pub fn subject(&self) -> String {
+        match self.identity_provider() {
+            Some(provider) => format!("{provider}:{}", self.name),
+            None => self.name.clone(),
+        }
     }
 
     /// The only identity provider that counts, if the group is tied to one.
@@ -80,6 +88,14 @@ mod tests {
         let group: TeamGroup =
             serde_json::from_value(json!({"name": "engineers", "role": "member"})).expect("group");
         assert_eq!(group.role().canonical(), Role::Operator);
+    }
+
+    #[test]
+    fn a_group_of_one_provider_is_not_the_same_of_another() {
+        let group = |value| serde_json::from_value::<TeamGroup>(value).expect("group").subject();
+        assert_eq!(group(json!({"name": "sre"})), "sre");
+        assert_eq!(group(json!({"name": "sre", "identityProvider": ""})), "sre");
+        assert_eq!(group(json!({"name": "sre", "identityProvider": "okta"})), "okta:sre");
     }
 
     #[test]

@@ -18,7 +18,13 @@ use butler_webhook::{
     registration::{self, Target},
 };
 use kube::{Client, api::PostParams};
-use tracing_subscriber::{filter::LevelFilter, layer::SubscriberExt as _, util::SubscriberInitExt as _};
+use tracing_subscriber::{
+    Layer as _,
+    filter::{LevelFilter, Targets},
+    fmt::layer,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
+};
 
 use crate::failure::Failure;
 
@@ -26,7 +32,7 @@ const NAMESPACE: &str = include_str!("../../../manifests/webhook/namespace.yaml"
 const RIGHTS: &str = include_str!("../../../manifests/webhook/rbac.yaml");
 /// The user that the ServiceAccount of the manifests is.
 const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-webhook";
-const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
+pub(super) const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
 /// The name in the certificate that the API server shows to webhooks.
 const CALLER: &str = "kube-apiserver-webhook-client";
 
@@ -62,7 +68,7 @@ pub(super) async fn prepare(
     })
 }
 
-fn loopback() -> Result<SocketAddr, Failure> {
+pub(super) fn loopback() -> Result<SocketAddr, Failure> {
     let port = free_port().ok_or_else(|| Failure::new("no port of 127.0.0.1 is free; stop some programs"))?;
     Ok((Ipv4Addr::LOCALHOST, port).into())
 }
@@ -71,13 +77,19 @@ fn url(listen: SocketAddr) -> String {
     format!("https://{listen}")
 }
 
-/// One line for every review, beside the logs of the other programs.
+/// One line for every review, and for every reconcile that changes something, beside the logs of the other programs.
 fn log_to(control_plane: &ControlPlane) -> io::Result<()> {
-    let path = control_plane.logs().join("butler-webhook.log");
-    let file = File::options().create(true).append(true).open(path)?;
-    let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(Mutex::new(file));
+    let file = |program: &str| {
+        let path = control_plane.logs().join(format!("{program}.log"));
+        File::options().create(true).append(true).open(path).map(Mutex::new)
+    };
+    let webhook = filter(LevelFilter::INFO).with_target("butler_reconciler", LevelFilter::OFF);
+    let webhook = layer().with_ansi(false).with_writer(file("butler-webhook")?).with_filter(webhook);
+    let reconciler = Targets::new().with_target("butler_reconciler", LevelFilter::INFO);
+    let reconciler = layer().with_ansi(false).with_writer(file("butler-reconciler")?).with_filter(reconciler);
+    let subscriber = tracing_subscriber::registry().with(webhook).with(reconciler);
     // Fails only if there is one already, and then somebody has decided where the lines go.
-    subscriber.finish().with(filter(LevelFilter::INFO)).try_init().ok();
+    subscriber.try_init().ok();
     Ok(())
 }
 

@@ -10,12 +10,14 @@ use butler_api::butler_config::{CONFIG_NAME, ChartSources};
 use butler_api::excerpt::excerpt;
 use butler_api::exposure::ExposureMode;
 use butler_api::names::dns_label;
+use butler_api::quota::Limits;
 use butler_api::reference::SYSTEM_NAMESPACE;
 
 use super::addons::offered;
 use super::{Case, check_amounts, name_of};
 use crate::facts::Lookup;
 use crate::finding::{Fault, Finding, Findings};
+use crate::quota::lowered::Lowered;
 
 /// There is only one, of another name.
 const NAME: &str = "Name";
@@ -93,6 +95,7 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
         findings.invalid(KUBERNETES, "spec.supportedKubernetes.lowest", message);
     }
     check_limits(case.object, findings);
+    check_lowered(case, findings);
     super::team::check_defaults("spec.clusterDefaults", &spec.cluster_defaults, range, case.facts, findings);
     check_addon_versions(case, findings);
     for (place, address) in
@@ -151,6 +154,28 @@ fn check_limits(config: &ButlerConfig, findings: &mut Findings) {
         ("maxTotalStorage", &limits.max_total_storage),
     ];
     check_amounts(LIMIT, "spec.defaultTeamLimits", &amounts, findings);
+}
+
+/// A default that is lowered binds every team that has no limit of its own.
+fn check_lowered(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
+    let Some(old) = case.old().map(|old| &old.spec) else { return };
+    let new = &case.object.spec;
+    if old.default_team_limits == new.default_team_limits {
+        return;
+    }
+    let mut teams: Vec<_> = case.facts.teams().collect();
+    teams.sort_by_key(|team| name_of(&team.metadata));
+    let mut lowered = Lowered::default();
+    for team in teams {
+        let name = name_of(&team.metadata);
+        lowered.look(name, case.facts, Some(name), |_| {
+            [old, new].map(|config| {
+                let limits = Limits { name, team: &team.spec, config: Some(config) };
+                limits.of_team().unwrap_or_default()
+            })
+        });
+    }
+    lowered.warn(findings);
 }
 
 #[cfg(test)]
@@ -261,5 +286,30 @@ mod tests {
             }));
             assert_eq!(on_create(check, &object, &facts_with(&[cilium])), expected, "{tweak}");
         }
+    }
+
+    #[test]
+    fn a_default_below_what_teams_use_is_worth_a_warning() {
+        let limited = |limits: Value| {
+            serde_json::from_value(config(json!({"spec": {"defaultTeamLimits": limits}}))).expect("config")
+        };
+        let of = |team: &str| json!({"spec": {"teamRef": {"name": team}, "workers": {"replicas": 3}}});
+        let facts = facts_with(&[
+            team(json!({})),
+            team(json!({"metadata": {"name": "other"}})),
+            team(json!({"metadata": {"name": "own"}, "spec": {"resourceLimits": {"maxClusters": 5}}})),
+            cluster_json(of("payments")),
+            cluster_json(merged(of("other"), json!({"metadata": {"name": "two", "namespace": "other"}}))),
+            cluster_json(merged(of("own"), json!({"metadata": {"name": "three", "namespace": "own"}}))),
+        ]);
+        let lowered = |old: Value, new: Value| on_update(check, &limited(old), &limited(new), &facts);
+        assert_eq!(lowered(json!({"maxClusters": 9}), json!({"maxClusters": 1})), [""; 0]);
+        assert_eq!(
+            lowered(json!({"maxClusters": 9}), json!({"maxClusters": 0, "maxTotalCPU": "1k"})),
+            [
+                "warning: spec.defaultTeamLimits.maxClusters: `0` is below what is used: 1 cluster of the Team `other`, 1 cluster of the \
+                 Team `payments`; nothing is taken away, but nothing can be added until less is used",
+            ]
+        );
     }
 }

@@ -183,7 +183,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             ),
         };
         let finding = finding.resting_on(FactKey::CreationPolicy(name.to_owned()));
-        let provider = case.provider_ref().filter(|_| !is_own).map(FactKey::Provider);
+        let provider = case.provider_fact().filter(|_| !is_own);
         findings.add(provider.into_iter().fold(finding, Finding::resting_on));
     }
 }

@@ -175,7 +175,10 @@ pub(super) fn is_team_administrator(team: &Team, caller: &Caller<'_>) -> bool {
     let by_group = access
         .groups
         .iter()
-        .filter(|group| caller.groups.iter().any(|own| *own == group.name))
+        .filter(|group| {
+            let subject = group.subject();
+            caller.groups.iter().any(|own| *own == subject)
+        })
         .map(|group| group.role());
     Role::highest_of(by_name.chain(by_group)) == Some(Role::Admin)
 }

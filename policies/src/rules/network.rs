@@ -7,7 +7,7 @@
 //! what the API server takes; nothing that is loopback, link-local, multicast or unspecified; no more load balancer addresses than
 //! a pool of the provider hands out. Overlaps show up weeks later as connections that go nowhere.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::LazyLock;
 
 use butler_api::TenantCluster;
 use butler_api::address::{AddressFamily, AddressRange, Cidr};
@@ -109,29 +109,29 @@ fn cidr(path: &'static str, text: &str, findings: &mut Findings) -> Option<Cidr>
 }
 
 /// Hosts never send packets to these addresses over a network.
-const SPECIAL_RANGES: [(&str, IpAddr, u8); 8] = [
-    ("unspecified", IpAddr::V4(Ipv4Addr::UNSPECIFIED), 8),
-    ("loopback", IpAddr::V4(Ipv4Addr::new(127, 0, 0, 0)), 8),
-    ("link-local", IpAddr::V4(Ipv4Addr::new(169, 254, 0, 0)), 16),
-    ("multicast", IpAddr::V4(Ipv4Addr::new(224, 0, 0, 0)), 4),
-    ("unspecified", IpAddr::V6(Ipv6Addr::UNSPECIFIED), 128),
-    ("loopback", IpAddr::V6(Ipv6Addr::LOCALHOST), 128),
-    ("link-local", IpAddr::V6(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0)), 10),
-    ("multicast", IpAddr::V6(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0)), 8),
-];
+static SPECIAL_RANGES: LazyLock<Vec<(&str, AddressRange)>> = LazyLock::new(|| {
+    let ranges = [
+        ("unspecified", "0.0.0.0/8"),
+        ("loopback", "127.0.0.0/8"),
+        ("link-local", "169.254.0.0/16"),
+        ("multicast", "224.0.0.0/4"),
+        ("unspecified", "::/128"),
+        ("loopback", "::1/128"),
+        ("link-local", "fe80::/10"),
+        ("multicast", "ff00::/8"),
+    ];
+    ranges.into_iter().filter_map(|(name, range)| Some((name, range.parse::<Cidr>().ok()?.into()))).collect()
+});
 
 fn check_special(path: &'static str, range: AddressRange, findings: &mut Findings) {
-    for (name, first, prefix_length) in SPECIAL_RANGES {
-        let Some(special) = Cidr::around(first, prefix_length) else { continue };
-        if range.overlaps(special) {
-            let message = format!(
-                "`{}` includes {name} addresses (`{special}`), which nothing on a network can have; choose a private range such as \
-                 `10.244.0.0/16` or `fd00:1::/48`",
-                shown(range)
-            );
-            findings.invalid(SPECIAL, path, message);
-            return;
-        }
+    if let Some((name, special)) = SPECIAL_RANGES.iter().find(|(_, special)| range.overlaps(special)) {
+        let message = format!(
+            "`{}` includes {name} addresses (`{}`), which nothing on a network can have; choose a private range such as \
+             `10.244.0.0/16` or `fd00:1::/48`",
+            shown(range),
+            shown(*special)
+        );
+        findings.invalid(SPECIAL, path, message);
     }
 }
 
@@ -198,8 +198,7 @@ fn check_pool_size(case: &Case<'_, TenantCluster>, network: &ProviderNetwork, fi
         );
         let finding = Finding::deny(Fault::Invalid, SIZE, PATH, message)
             .measuring(i128::try_from(wanted).unwrap_or(i128::MAX));
-        let finding =
-            case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
+        let finding = case.provider_fact().into_iter().fold(finding, Finding::resting_on);
         findings.add(places.into_iter().map(FactKey::Pool).fold(finding, Finding::resting_on));
     }
 }
@@ -223,8 +222,7 @@ fn check_provider_pools(
             super::name_of(&provider.metadata)
         );
         let finding = Finding::deny(Fault::Invalid, NO_POOLS, "spec.providerConfigRef", message);
-        findings
-            .add(case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on));
+        findings.add(case.provider_fact().into_iter().fold(finding, Finding::resting_on));
     }
     check_pool_size(case, network, findings);
     for pool_ref in &network.pool_refs {

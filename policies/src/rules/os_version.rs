@@ -10,7 +10,6 @@ use butler_api::operating_system::Maturity;
 use butler_api::version::KubernetesVersion;
 
 use super::{Case, listed, name_of};
-use crate::facts::FactKey;
 use crate::finding::{Fault, Finding, Findings};
 
 const TYPE: &str = "spec.workers.machineTemplate.os.type";
@@ -48,9 +47,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 listed(possible.iter().map(|os| os.as_str()))
             );
             let finding = Finding::deny(Fault::NotSupported, NOT_ON_PROVIDER, TYPE, message);
-            findings.add(
-                case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on),
-            );
+            findings.add(case.provider_fact().into_iter().fold(finding, Finding::resting_on));
         }
     }
     let is_new = case.old().is_none_or(|old| old.spec.workers != case.object.spec.workers);

@@ -45,8 +45,8 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
                 .fold(finding, |finding, team| finding.resting_on(FactKey::Team(team.to_owned()))),
         );
     };
-    match case.facts.provider(&at) {
-        Lookup::Found(provider) => check_provider(case, &at, provider, findings),
+    match case.facts.provider(at) {
+        Lookup::Found(provider) => check_provider(case, at, provider, findings),
         Lookup::Absent => {
             let message = format!(
                 "there is no ProviderConfig `{}` in namespace `{}`; name one that exists",
@@ -55,10 +55,10 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             );
             findings.add(
                 Finding::deny(Fault::NotFound, PROVIDER_NOT_FOUND, PATH, message)
-                    .resting_on(FactKey::Provider(at)),
+                    .resting_on(FactKey::Provider(at.clone())),
             );
         }
-        Lookup::Unknown => findings.unknown(PATH, FactKey::Provider(at)),
+        Lookup::Unknown => findings.unknown(PATH, FactKey::Provider(at.clone())),
     }
 }
 

@@ -5,16 +5,20 @@
 //! `spec.network` (`ipam` needs existing pools and is not for public clouds); `spec.provider` does not change. In use, it
 //! cannot be deleted, whether clusters name it or got it by default.
 
+use std::collections::BTreeSet;
+
 use butler_api::ProviderConfig;
 use butler_api::address::parse_address;
 use butler_api::excerpt::excerpt;
 use butler_api::provider_config::{NetworkMode, ProviderKind, ScopeType};
+use butler_api::quota::Limits;
 use butler_api::reference::{LocalRef, NsRef, SYSTEM_NAMESPACE};
 use butler_api::wire::given;
 
 use super::{Case, listed, name_of, place_of, places};
 use crate::facts::{FactKey, FactKind, Facts, Lookup};
 use crate::finding::{Fault, Finding, Findings};
+use crate::quota::lowered::Lowered;
 use crate::review::Review;
 
 /// A setting that the provider needs is missing.
@@ -41,6 +45,7 @@ pub(super) fn check(case: &Case<'_, ProviderConfig>, findings: &mut Findings) {
     check_network(case, findings);
     if let Some(old) = case.old() {
         check_rescoped(case, old, findings);
+        check_lowered(case, old, findings);
     }
     if let Some(old) = case.old().filter(|old| old.spec.provider != case.object.spec.provider) {
         let message = format!(
@@ -291,6 +296,31 @@ fn check_rescoped(case: &Case<'_, ProviderConfig>, old: &ProviderConfig, finding
         let finding = Finding::deny(Fault::Forbidden, IN_USE, PATH, message);
         findings.add(clusters.into_iter().map(FactKey::Cluster).fold(finding, Finding::resting_on));
     }
+}
+
+/// A limit that is lowered binds every team with clusters here.
+fn check_lowered(case: &Case<'_, ProviderConfig>, old: &ProviderConfig, findings: &mut Findings) {
+    let (old, new) = (&old.spec, &case.object.spec);
+    if old.limits == new.limits {
+        return;
+    }
+    let at = place_of(&case.object.metadata);
+    let shown = format!("{}/{}", at.namespace, at.name);
+    let clusters = case.facts.clusters_of_provider(&at);
+    let teams: BTreeSet<&str> =
+        clusters.filter_map(|cluster| Some(cluster.spec.team_ref.as_ref()?.name.as_str())).collect();
+    let mut lowered = Lowered::default();
+    for name in teams {
+        let Some(team) = case.facts.team(name).found() else { continue };
+        lowered.look(name, case.facts, Some(name), |holding| {
+            let is_here = holding.provider.as_deref() == Some(shown.as_str());
+            [old, new].map(|provider| {
+                let limits = Limits { name, team: &team.spec, config: case.config() };
+                limits.for_cluster(holding, is_here.then_some(provider)).unwrap_or_default()
+            })
+        });
+    }
+    lowered.warn(findings);
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ use butler_api::Team;
 use butler_api::butler_config::SupportedRange;
 use butler_api::excerpt::excerpt;
 use butler_api::labels;
-use butler_api::names::dns_label;
-use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
+use butler_api::names::{dns_label, is_reserved_namespace};
+use butler_api::reference::NsRef;
 use butler_api::team::{ClusterDefaults, ResourceLimits};
 use butler_api::version::KubernetesVersion;
 
@@ -64,11 +64,6 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     }
 }
 
-/// Namespaces of Kubernetes and of the platform itself.
-fn is_reserved(name: &str, default_namespace: &str) -> bool {
-    matches!(name, "default" | SYSTEM_NAMESPACE) || name.starts_with("kube-") || name == default_namespace
-}
-
 fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
     let (name, Moment::Create) = (name_of(&case.object.metadata), &case.moment) else { return };
     if name.is_empty() {
@@ -80,7 +75,7 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
     let default = case
         .config()
         .map_or(butler_api::ButlerConfigSpec::DEFAULT_NAMESPACE, |config| config.default_namespace());
-    if is_reserved(name, default) {
+    if is_reserved_namespace(name, default) {
         let message = format!(
             "`{name}` is a namespace of the platform, and a team gets the namespace of its name; choose another"
         );

@@ -235,7 +235,7 @@ pub(super) fn protect(review: &Review<'_>, facts: &Facts, findings: &mut Finding
     if cluster_goes {
         return;
     }
-    let case = Case { object: addon, moment: Moment::Standing, caller: Some(&review.caller), facts };
+    let case = Case::new(addon, Moment::Standing, Some(&review.caller), facts);
     match addon.spec.addon().map(|name| (name, facts.definition(name))) {
         Some((name, Lookup::Found(definition)))
             if definition.spec.platform() && !case.caller_is_administrator() =>

@@ -9,7 +9,6 @@ use butler_api::provider_config::{NetworkMode, ProviderKind};
 use butler_api::wire::given;
 
 use super::Case;
-use crate::facts::FactKey;
 use crate::finding::{Fault, Finding, Findings, Severity};
 
 /// The field has no effect here.
@@ -120,8 +119,7 @@ pub(super) fn check(case: &Case<'_, TenantCluster>, findings: &mut Findings) {
             continue;
         }
         let finding = Finding::deny(Fault::NotSupported, NO_EFFECT, row.path, row.message);
-        let finding =
-            case.provider_ref().into_iter().map(FactKey::Provider).fold(finding, Finding::resting_on);
+        let finding = case.provider_fact().into_iter().fold(finding, Finding::resting_on);
         findings.add(Finding { severity: row.severity, ..finding });
     }
 }

@@ -32,7 +32,23 @@ pub(super) fn write(
         "contexts": [{ "name": "butler-bench", "context": { "cluster": "butler-bench", "user": user } }],
         "current-context": "butler-bench",
     });
-    let text = serde_saphyr::to_string(&kubeconfig).map_err(|error| ControlPlaneError::Kubeconfig {
+    save(path, &kubeconfig)
+}
+
+/// Writes a kubeconfig for a server that speaks plain HTTP and knows nobody.
+pub(crate) fn kubeconfig_without_credentials(path: &Path, server: &str) -> Result<(), ControlPlaneError> {
+    let kubeconfig = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{ "name": "butler-bench", "cluster": { "server": server } }],
+        "contexts": [{ "name": "butler-bench", "context": { "cluster": "butler-bench" } }],
+        "current-context": "butler-bench",
+    });
+    save(path, &kubeconfig)
+}
+
+fn save(path: &Path, kubeconfig: &serde_json::Value) -> Result<(), ControlPlaneError> {
+    let text = serde_saphyr::to_string(kubeconfig).map_err(|error| ControlPlaneError::Kubeconfig {
         path: path.to_owned(),
         reason: error.to_string(),
     })?;

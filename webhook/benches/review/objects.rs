@@ -152,21 +152,32 @@ pub(crate) fn update() -> Vec<u8> {
     review("UPDATE", &new, &old)
 }
 
+/// The fields come in the order in which the API server writes them.
 fn review(operation: &str, object: &Value, old: &Value) -> Vec<u8> {
     let kind = json!({"group": "butler.butlerlabs.dev", "version": "v1alpha1", "kind": "TenantCluster"});
     let resource =
         json!({"group": "butler.butlerlabs.dev", "version": "v1alpha1", "resource": "tenantclusters"});
-    let review = json!({
-        "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
-        "request": {
-            "uid": "705ab4f5-6393-11e8-b7cc-42010a800002", "kind": kind, "resource": resource,
-            "requestKind": kind, "requestResource": resource, "name": "orders", "namespace": "payments",
-            "operation": operation,
-            "userInfo": {"username": "ana@example.org", "uid": "7f1c", "groups": ["oidc:payments", "system:authenticated"],
-                "extra": {"authentication.kubernetes.io/credential-id": ["X509SHA256=63d6b4f8a1c2"]}},
-            "object": object, "oldObject": old, "dryRun": false,
-            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl", "fieldValidation": "Strict"},
-        }
-    });
-    serde_json::to_vec(&review).unwrap()
+    let user = json!({"username": "ana@example.org", "uid": "7f1c", "groups": ["oidc:payments", "system:authenticated"],
+        "extra": {"authentication.kubernetes.io/credential-id": ["X509SHA256=63d6b4f8a1c2"]}});
+    let options = json!({"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "kubectl",
+        "fieldValidation": "Strict"});
+    let uid = "705ab4f5-6393-11e8-b7cc-42010a800002";
+    let fields = [
+        ("uid", json!(uid)),
+        ("kind", kind.clone()),
+        ("resource", resource.clone()),
+        ("requestKind", kind),
+        ("requestResource", resource),
+        ("name", json!("orders")),
+        ("namespace", json!("payments")),
+        ("operation", json!(operation)),
+        ("userInfo", user),
+        ("object", object.clone()),
+        ("oldObject", old.clone()),
+        ("dryRun", json!(false)),
+        ("options", options),
+    ];
+    let request: Vec<String> = fields.iter().map(|(name, value)| format!("\"{name}\":{value}")).collect();
+    let head = r#"{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"#;
+    format!("{head}{}}}}}", request.join(",")).into_bytes()
 }

@@ -352,7 +352,7 @@ impl Look for Silence {
 /// A caller that goes away, and a judgement that takes too long, drop what is in progress.
 #[tokio::test(start_paused = true)]
 async fn a_review_that_is_given_up_is_in_the_log_and_the_numbers() {
-    let kept = crate::log::tests::Kept::default();
+    let kept = crate::log::Kept::default();
     let writer = kept.clone();
     let log = tracing_subscriber::fmt()
         .event_format(crate::log::JsonLines)

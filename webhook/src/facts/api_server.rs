@@ -12,6 +12,7 @@ use butler_api::{
 use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, FactKind};
 use butler_policies::review::Caller;
+use butler_program::Complaints;
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -25,7 +26,6 @@ use super::failure::{Failure, without_quotes};
 use super::kept::{CONFIG_NAME, Kept, namespace_fact};
 use super::listing;
 use super::metrics::Metrics;
-use super::pace::Complaints;
 use super::params;
 use super::secrets;
 

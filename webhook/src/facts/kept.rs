@@ -194,12 +194,6 @@ kept!(Team as Team, by_name, |team| {
     team.status = team.status.take().map(|status| TeamStatus {
         phase: status.phase,
         namespace: status.namespace,
-        // What the quota's desk wrote, so that it is written only when it changes.
-        cluster_count: status.cluster_count,
-        resource_usage: status.resource_usage,
-        quota_status: status.quota_status,
-        quota_message: status.quota_message,
-        quota_ledger: status.quota_ledger,
         ..TeamStatus::default()
     });
 });

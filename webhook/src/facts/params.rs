@@ -8,6 +8,7 @@ use butler_api::names::dns_subdomain;
 use butler_api::reference::NsRef;
 use butler_policies::facts::{Fact, FactKey, FactKind};
 use butler_policies::policy::{ParamKind, ParamScope, WantedParams};
+use butler_program::{Backoff, Complaints};
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject, TypeMeta};
 use kube::core::GroupVersionKind;
@@ -21,7 +22,7 @@ use super::failure::Failure;
 use super::kept::{Entry, document, name_of};
 use super::known::Shelved;
 use super::metrics::Metrics;
-use super::pace::{Backoff, Complaints, Pace};
+use super::pace::Pace;
 use super::stream::{Source, follow_source};
 use super::writer::Message;
 

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use butler_api::names::dns_subdomain;
 use butler_api::reference::NsRef;
 use butler_policies::facts::{Fact, FactKind};
+use butler_program::Complaints;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
@@ -19,7 +20,7 @@ use super::api_server::{PATIENCE, found};
 use super::credentials::Wanted;
 use super::failure::Failure;
 use super::metrics::Metrics;
-use super::pace::{Complaints, Pace};
+use super::pace::Pace;
 use super::writer::Message;
 
 /// How many Secrets are asked for at the same time.

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use butler_program::{Backoff, Complaints};
 use futures::StreamExt;
 use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use kube::{Client, Resource};
@@ -19,7 +20,7 @@ use super::failure::Failure;
 use super::kept::{Entry, Watched, name_of};
 use super::known::{Heard, Shelved};
 use super::metrics::Metrics;
-use super::pace::{Backoff, Complaints, Pace};
+use super::pace::Pace;
 use super::writer::Message;
 
 /// Objects per page of a list. A page is held twice while it is read.

@@ -12,9 +12,8 @@ use butler_api::quota::{Copy, Group, Ledger, Limit, Next};
 use butler_api::reference::NsRef;
 use butler_policies::Facts;
 use kube::core::ObjectMeta;
-use serde_json::json;
 use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::store::CallError;
 use super::{Shared, Trouble, lock};
@@ -36,8 +35,10 @@ pub(super) struct Job {
     pub(super) ask: Ask,
     pub(super) limits: Vec<Limit>,
     pub(super) is_dry: bool,
-    pub(super) answer: oneshot::Sender<Result<(), Trouble>>,
+    pub(super) answer: Answer,
 }
+
+type Answer = oneshot::Sender<Result<(), Trouble>>;
 
 /// How a ledger can be lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,35 +112,26 @@ impl Desk {
         let (mut group, mut answers) = (Group::default(), Vec::with_capacity(jobs.len()));
         for Job { ask, limits, is_dry, answer } in jobs {
             group.push(ask, limits, is_dry);
-            answers.push(answer);
+            answers.push(Some(answer));
         }
         let size = group.len();
-        let outcome = self.decide(&mut group).await;
+        let outcome = self.decide(&mut group, &mut answers).await;
         match outcome {
             Ok(calls) => {
                 self.shared.metrics.grouped(size, calls);
-                for (answer, refused) in answers.into_iter().zip(group.answers()) {
-                    // Who does not wait any more learns by trying again.
-                    let _ = answer.send(refused.map_err(Trouble::Refused));
+                for (answer, refused) in answers.iter_mut().zip(group.answers()) {
+                    send(answer, refused.map_err(Trouble::Refused));
                 }
             }
-            Err(trouble) => {
-                for answer in answers {
-                    let _ = answer.send(Err(match &trouble {
-                        Trouble::Lost(left) => Trouble::Lost(*left),
-                        Trouble::Failed(why) => Trouble::Failed(why.clone()),
-                        Trouble::Refused(refusal) => Trouble::Refused(refusal.clone()),
-                    }));
-                }
-            }
+            Err(trouble) => answers.iter_mut().for_each(|answer| send(answer, Err(trouble.clone()))),
         }
         if let Some(copy) = &mut self.copy {
             copy.rest();
         }
     }
 
-    /// How many calls it took.
-    async fn decide(&mut self, group: &mut Group) -> Result<usize, Trouble> {
+    /// Answers those that are admitted as soon as they are. How many calls it took.
+    async fn decide(&mut self, group: &mut Group, answers: &mut [Option<Answer>]) -> Result<usize, Trouble> {
         let started = Instant::now();
         let (mut failure, mut calls) = (None, 0);
         while started.elapsed() < GROUP_PATIENCE {
@@ -147,9 +139,19 @@ impl Desk {
             let step = match group.next(self.copy.as_mut()) {
                 Next::Answer => return Ok(calls),
                 Next::Read => self.read().await,
-                Next::List => self.settle().await.map_err(Trouble::from),
+                Next::List => match timeout(GROUP_PATIENCE, self.settle()).await {
+                    Ok(settled) => settled.map_err(Trouble::from),
+                    Err(_) => {
+                        Err(Trouble::Failed("the clusters of the team are not listed in time".to_owned()))
+                    }
+                },
                 Next::Write => match self.write().await {
-                    Ok(true) => return Ok(calls + 1),
+                    Ok(true) => {
+                        group.written();
+                        let admitted = answers.iter_mut().zip(group.admitted()).filter(|(_, is)| *is);
+                        admitted.for_each(|(answer, _)| send(answer, Ok(())));
+                        Ok(())
+                    }
                     Ok(false) => Ok(()),
                     Err(error) => Err(error.into()),
                 },
@@ -244,8 +246,7 @@ impl Desk {
         if had_one {
             self.wait_for(Loss::Missing, "it is missing")?;
         } else {
-            let status = json!({ "quotaLedger": self.team });
-            self.shared.store.write_status(&self.team, status).await?;
+            self.shared.store.promise(&self.team).await?;
         }
         let inventory = self.list().await?;
         let ledger = Ledger::of(&self.team, &inventory);
@@ -350,6 +351,13 @@ impl Desk {
 impl From<CallError> for Trouble {
     fn from(error: CallError) -> Self {
         Self::Failed(error.to_string())
+    }
+}
+
+/// Answers who waits, once. Who does not wait any more learns by trying again.
+fn send(answer: &mut Option<Answer>, what: Result<(), Trouble>) {
+    if let Some(answer) = answer.take() {
+        let _ = answer.send(what);
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use butler_api::TenantCluster;
+use butler_api::quota::Limits;
 use butler_api::quota::ledger::Settled;
+use butler_api::quota::report::Report;
 use butler_api::reference::NsRef;
 use butler_policies::Facts;
 use butler_policies::facts::{FactKind, Lookup};
@@ -41,9 +43,6 @@ impl Desk {
         if may_list && (differs || self.has_overdue()) {
             is_done |= self.settle().await.is_ok();
         }
-        if let Some(copy) = &mut self.copy {
-            copy.rest();
-        }
         if is_done {
             self.compared = Some(facts.clone());
         }
@@ -51,8 +50,21 @@ impl Desk {
             // Who was faster has probably done the same. What failed is tried again in the next round.
             let _ = self.write().await;
         }
-        self.report(&facts).await;
+        if let Some(copy) = &mut self.copy {
+            copy.rest();
+        }
+        self.report(&facts);
         false
+    }
+
+    /// Shows in the metrics what the ledger says. The reconciler writes the same into the Team's status.
+    fn report(&self, facts: &Facts) {
+        let Some(copy) = &self.copy else { return };
+        let Some(team) = facts.team(&self.team).found() else { return };
+        let limits = Limits { name: &self.team, team: &team.spec, config: facts.config_spec() };
+        if let Ok(report) = Report::of(&copy.ledger, &limits) {
+            self.shared.metrics.reported(&self.team, &report, copy.ledger.open());
+        }
     }
 
     /// Takes in what the watch has shown of requests that are under way.

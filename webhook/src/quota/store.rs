@@ -12,7 +12,7 @@ use butler_policies::quota::holding;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::{Client, ResourceExt};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 
 use super::metrics::Metrics;
@@ -120,11 +120,12 @@ impl Store {
         self.call("team", api.get_opt(name)).await
     }
 
-    /// Writes part of the Team's status, of exactly that object.
-    pub(super) async fn write_status(&self, name: &str, status: Value) -> Result<(), CallError> {
+    /// Writes into the Team's status that it has a ledger, and nothing else.
+    pub(super) async fn promise(&self, name: &str) -> Result<(), CallError> {
         let api: Api<Team> = Api::all(self.client.clone());
         let patch = json!({
-            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team", "metadata": { "name": name }, "status": status,
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team", "metadata": { "name": name },
+            "status": { "quotaLedger": name },
         });
         let params = PatchParams::apply(FIELD_MANAGER).force();
         self.call("status", api.patch_status(name, &params, &Patch::Apply(&patch))).await.map(drop)

@@ -4,6 +4,8 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use butler_program::connection::{self, Activity, Ended};
+use butler_program::{Budget, Drain, Drained, Finishing, Share, listen};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -13,9 +15,6 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
-use super::budget::{Budget, Share};
-use super::connection::{self, Activity, Ended};
-use super::listen::{Drain, Drained, Finishing, listen};
 use super::{Gate, Limits, Metrics, Readiness, request};
 
 /// Serves a gate over TLS.
@@ -114,7 +113,7 @@ async fn serve<G: Gate>(
         Ended::Idle => shared.metrics.ended("idle", 1),
         Ended::Malformed => shared.metrics.ended("malformed", 1),
     }
-    connection::linger(stream.get_mut().0, ended, &activity, &shared.limits).await;
+    connection::linger(stream.get_mut().0, ended, &activity, &shared.limits.connection()).await;
 }
 
 async fn speak_http1<G: Gate>(
@@ -127,14 +126,15 @@ async fn speak_http1<G: Gate>(
         service_fn(
             |request| async move { Ok::<_, Infallible>(request::answer(shared, activity, request).await) },
         );
-    let connection = connection::http1(&shared.limits).serve_connection(TokioIo::new(stream), service);
+    let connection =
+        connection::http1(&shared.limits.connection()).serve_connection(TokioIo::new(stream), service);
     // Whoever has just connected while we end may ask once: the answer says that the connection closes.
     let close = |connection: Pin<&mut http1::Connection<_, _>>| {
         if activity.has_asked() {
             connection.graceful_shutdown();
         }
     };
-    connection::drive(connection, close, activity, &shared.limits, finishing).await
+    connection::drive(connection, close, activity, &shared.limits.connection(), finishing).await
 }
 
 async fn speak_http2<G: Gate>(
@@ -147,9 +147,10 @@ async fn speak_http2<G: Gate>(
         let (shared, activity) = (shared.clone(), activity.clone());
         async move { Ok::<_, Infallible>(request::answer(&shared, &activity, request).await) }
     });
-    let connection = connection::http2(&shared.limits).serve_connection(TokioIo::new(stream), service);
+    let connection =
+        connection::http2(&shared.limits.connection()).serve_connection(TokioIo::new(stream), service);
     let close = |connection: Pin<&mut http2::Connection<_, _, _>>| {
         connection.graceful_shutdown();
     };
-    connection::drive(connection, close, activity, &shared.limits, finishing).await
+    connection::drive(connection, close, activity, &shared.limits.connection(), finishing).await
 }

@@ -1,10 +1,10 @@
 //! Reads a body that may be too long, too slow, or one too many.
 
+use butler_program::Share;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body;
 
-use super::budget::Share;
 use super::refusal::Refusal;
 
 /// A buffer starts no larger than this, whatever length was announced: who announces much has not yet sent it.
@@ -105,8 +105,8 @@ mod tests {
     use hyper::body::Frame;
     use prometheus_client::metrics::gauge::Gauge;
 
-    use super::super::budget::Budget;
     use super::*;
+    use butler_program::Budget;
 
     /// Reads a body of unknown length that comes in pieces of these sizes, and tells what the budget counted then.
     fn read_pieces(sizes: &[usize], limit: usize, budget: usize) -> (Result<Bytes, Refusal>, i64) {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use butler_program::ConnectionLimits;
+
 /// What bounds time and memory. The defaults suit a webhook that a handful of kube-apiservers call.
 ///
 /// Memory for callers is at most `body_bytes_in_total`, plus 64 KiB of unfinished head and the buffers of TLS for
@@ -11,17 +13,11 @@ pub struct Limits {
     /// From an accepted connection to the end of its TLS handshake. 5 s: one loaded core signs in milliseconds, and
     /// a caller that needs longer has given up on its review.
     pub handshake: Duration,
-    /// From there to the head of the first request. 5 s: callers connect because they have something to ask.
-    ///
-    /// There is no such bound on the head of a later request: one that comes in drops holds no more than a
-    /// connection on which nothing comes, and `idle` ends both.
+    /// From there to the head of the first request; see [`ConnectionLimits`].
     pub first_request: Duration,
-    /// Without any request, until a connection is closed; at most twice that, because a connection is looked at only
-    /// that often. 120 s: longer than the 90 s after which kube-apiserver closes an unused connection, so that it is
-    /// the side that closes and never writes into a connection that we are closing.
+    /// Without any request, until a connection is closed; see [`ConnectionLimits`].
     pub idle: Duration,
-    /// A request line with its headers. 16 KiB: kube-apiserver sends a few hundred bytes. HTTP/1.1 also has at most
-    /// 100 headers.
+    /// A request line with its headers; see [`ConnectionLimits`].
     pub head_bytes: u32,
     /// A body. 8 MiB: kube-apiserver takes objects of up to 3 MiB and an update carries the old one too, and their
     /// text in the review can be longer than what the user sent.
@@ -39,24 +35,39 @@ pub struct Limits {
     pub in_flight: usize,
     /// Open connections. 512: five API servers that each keep 25 unused ones and have as many in use leave half.
     pub connections: usize,
-    /// Requests at once on an HTTP/2 connection. 128: a caller with more opens another connection.
+    /// Requests at once on an HTTP/2 connection; see [`ConnectionLimits`].
     pub streams: u32,
+}
+
+impl Limits {
+    /// Those of one connection.
+    pub fn connection(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            first_request: self.first_request,
+            idle: self.idle,
+            linger: self.body,
+            head_bytes: self.head_bytes,
+            streams: self.streams,
+        }
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
+        let ConnectionLimits { first_request, idle, linger, head_bytes, streams } =
+            ConnectionLimits::default();
         Self {
             handshake: Duration::from_secs(5),
-            first_request: Duration::from_secs(5),
-            idle: Duration::from_secs(120),
-            head_bytes: 16 << 10,
+            first_request,
+            idle,
+            head_bytes,
             body_bytes: 8 << 20,
             body_bytes_in_total: 64 << 20,
-            body: Duration::from_secs(3),
+            body: linger,
             request: Duration::from_secs(4),
             in_flight: 256,
             connections: 512,
-            streams: 128,
+            streams,
         }
     }
 }

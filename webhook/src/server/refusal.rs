@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use butler_program::text;
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{ALLOW, HeaderValue, RETRY_AFTER};
 use http::{Response, StatusCode};
 use http_body_util::Full;
 
@@ -85,13 +86,4 @@ impl Refusal {
         }
         response
     }
-}
-
-/// A line of plain text.
-pub(super) fn text(status: StatusCode, mut line: String) -> Response<Full<Bytes>> {
-    line.push('\n');
-    let mut response = Response::new(Full::from(line));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
 }

@@ -2,6 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 
+use butler_program::connection::Activity;
 use bytes::Bytes;
 use futures::FutureExt;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
@@ -14,7 +15,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::Gate;
 use super::admission_port::Shared;
 use super::body;
-use super::connection::Activity;
 use super::refusal::Refusal;
 use crate::admission::Reply;
 use crate::endpoint::Endpoint;

@@ -3,16 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use butler_bench::ControlPlane;
+pub(crate) use butler_bench::eventually;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use kube::core::GroupVersionKind;
-
-/// How long anything may take on a busy machine before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A file or folder of this repository.
 pub(crate) fn repository(path: &str) -> PathBuf {
@@ -55,14 +52,5 @@ pub(crate) fn objects_of(client: &Client, kind: &str, namespace: &str) -> Api<Dy
     match definition.spec.scope.as_str() {
         "Cluster" => Api::all_with(client.clone(), &resource),
         _ => Api::namespaced_with(client.clone(), namespace, &resource),
-    }
-}
-
-/// Waits until something is so.
-pub(crate) async fn eventually(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
-    let started = Instant::now();
-    while !is_so().await {
-        assert!(started.elapsed() < PATIENCE, "in vain: {what}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

@@ -26,7 +26,7 @@ async fn serve(readiness: Arc<Readiness>, limits: Limits) -> Plain {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (shutdown, asked) = oneshot::channel::<()>();
-    let port = PlainPort::new(Arc::new(registry), readiness, limits);
+    let port = PlainPort::new(Arc::new(registry), readiness, limits.connection());
     let server = tokio::spawn(port.run(listener, async move {
         let _ = asked.await;
     }));

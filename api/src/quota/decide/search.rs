@@ -14,10 +14,10 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
 use super::*;
 use crate::names::ObjectUid;
+use crate::quota::dimension::Dimension;
 use crate::quota::holding::Holding;
 use crate::quota::ledger::Sighting;
 use crate::quota::limit::{Scope, Source};
-use crate::quota::usage::Dimension;
 
 const NAMES: [&str; 2] = ["a", "b"];
 const MOST: u64 = 2;
@@ -445,7 +445,9 @@ impl World {
         if is_current {
             self.ledger = Some((copy.writes + 1, copy.ledger.clone()));
             self.versions = copy.writes + 1;
+            // One change waits at a time, and now none does.
             copy.written();
+            copy.rest();
         } else {
             replica.copy = None;
         }

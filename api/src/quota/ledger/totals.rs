@@ -1,12 +1,11 @@
 //! The sums of a ledger, kept as its slots change.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use super::Slot;
+use crate::quota::dimension::Dimension;
 use crate::quota::holding::Holding;
 use crate::quota::limit::Scope;
-use crate::quota::usage::Dimension;
 use crate::reference::NsRef;
 
 /// What a line of a ledger takes beside its name and its numbers: uid, separators, quotes, and places in the lists of
@@ -51,30 +50,12 @@ impl Totals {
 
 /// What a slot adds to each sum: the most of its alternatives.
 fn contributions(slot: &Slot) -> impl Iterator<Item = ((Scope, Dimension), u64)> + use<'_> {
-    let keys: BTreeSet<(Scope, Dimension)> = slot.alternatives().flat_map(keys).collect();
+    let keys: BTreeSet<(Scope, Dimension)> = slot.alternatives().flat_map(Holding::sums).collect();
     let amounts = keys.into_iter().map(|(scope, dimension)| {
         let amount = slot.amount(&scope, dimension);
         ((scope, dimension), amount)
     });
     amounts.filter(|(_, amount)| *amount > 0)
-}
-
-/// Every sum that a holding is part of. Nothing limits more than these.
-fn keys(holding: &Holding) -> Vec<(Scope, Dimension)> {
-    let mut keys: Vec<(Scope, Dimension)> =
-        Dimension::ALL.into_iter().map(|dimension| (Scope::Team, dimension)).collect();
-    if let Some(environment) = &holding.environment {
-        keys.push((Scope::Environment(Arc::clone(environment)), Dimension::Clusters));
-        if let Some(owner) = &holding.owner {
-            let (environment, owner) = (Arc::clone(environment), Arc::clone(owner));
-            keys.push((Scope::Member { environment, owner }, Dimension::Clusters));
-        }
-    }
-    if let Some(provider) = &holding.provider {
-        keys.push((Scope::Provider(Arc::clone(provider)), Dimension::Clusters));
-        keys.push((Scope::Provider(Arc::clone(provider)), Dimension::Nodes));
-    }
-    keys
 }
 
 /// At most how many bytes a line takes.

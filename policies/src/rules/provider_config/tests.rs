@@ -135,3 +135,27 @@ fn in_use_it_is_not_given_to_another_team() {
         ]
     );
 }
+
+#[test]
+fn a_limit_below_what_teams_use_is_worth_a_warning() {
+    let named = |name: &str, replicas: u32| {
+        cluster_json(json!({"metadata": {"name": name}, "spec": {"workers": {"replicas": replicas}}}))
+    };
+    let elsewhere = cluster_json(json!({
+        "metadata": {"name": "elsewhere"}, "spec": {"providerConfigRef": {"name": "harvester-b"}}
+    }));
+    let facts = facts_with(&[team(json!({})), named("orders", 2), named("two", 4), elsewhere]);
+    let limited = |limits: Value| typed(json!({"limits": limits}));
+    let lowered = |old: Value, new: Value| on_update(check, &limited(old), &limited(new), &facts);
+    assert_eq!(lowered(json!({}), json!({"maxClustersPerTeam": 2, "maxNodesPerTeam": 6})), [""; 0]);
+    assert_eq!(
+        lowered(json!({"maxNodesPerTeam": 6}), json!({"maxClustersPerTeam": 1, "maxNodesPerTeam": 5})),
+        [
+            "warning: spec.limits.maxClustersPerTeam: `1` is below what is used: 2 clusters of the Team `payments`; nothing is taken \
+             away, but nothing can be added until less is used",
+            "warning: spec.limits.maxNodesPerTeam: `5` is below what is used: 6 nodes by 2 clusters of the Team `payments`; nothing \
+             is taken away, but nothing can be added until less is used",
+        ]
+    );
+    assert_eq!(lowered(json!({"maxNodesPerTeam": 4}), json!({"maxNodesPerTeam": 5})), [""; 0], "raised");
+}

@@ -7,7 +7,7 @@ use tracing::level_filters::LevelFilter;
 
 use super::super::{Look, Metrics};
 use super::ApiServer;
-use crate::log::tests::Kept;
+use crate::log::Kept;
 
 /// Answers whatever is asked with that object.
 async fn client_of(object: &'static str) -> Client {

@@ -1,14 +1,11 @@
 //! One running program.
 
 use std::fs;
-use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use butler_bench::guard::{Held, Streams};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
 /// How long a start or a stop may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -67,13 +64,6 @@ impl Replica {
 
     /// The status and the body of an answer on the plain port; nothing if nobody answers there.
     async fn get(&self, path: &str) -> Option<(u16, String)> {
-        let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, self.metrics_port)).await.ok()?;
-        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).await.ok()?;
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.ok()?;
-        let (head, body) = answer.split_once("\r\n\r\n")?;
-        let status = head.split(' ').nth(1)?.parse().ok()?;
-        Some((status, body.to_owned()))
+        butler_bench::plain::get(self.metrics_port, path).await
     }
 }

@@ -26,6 +26,7 @@ const AFTER_OURS: Duration = Duration::from_millis(30);
 const PEACE: Duration = Duration::from_secs(4);
 /// How long everything may take to settle afterwards.
 const SETTLING: Duration = Duration::from_secs(120);
+const UNDECIDED: &str = "it could not be decided whether the team's limits allow this";
 
 fn teams() -> Vec<(String, Value)> {
     let limits = [
@@ -52,14 +53,28 @@ impl Dice {
 #[derive(Default)]
 struct Tally {
     begun: AtomicUsize,
+    is_restarting: AtomicBool,
     over_admissions: AtomicU64,
     outcomes: Mutex<BTreeMap<&'static str, u64>>,
+    /// Why it could not be decided, each with how often.
+    undecided: Mutex<BTreeMap<String, u64>>,
     beyond: Mutex<Vec<String>>,
 }
 
 impl Tally {
     fn count(&self, outcome: &'static str) {
         *self.outcomes.lock().unwrap().entry(outcome).or_default() += 1;
+    }
+
+    /// Who is told that it could not be decided is told why, and to try again.
+    fn count_undecided(&self, message: &str) {
+        let why = message
+            .split_once(UNDECIDED)
+            .and_then(|(_, why)| why.strip_prefix(": ")?.strip_suffix("; try again"));
+        let why = why.unwrap_or_else(|| panic!("{message}"));
+        let when = if self.is_restarting.load(Ordering::Relaxed) { " while it restarts" } else { "" };
+        *self.undecided.lock().unwrap().entry(format!("{why}{when}")).or_default() += 1;
+        self.count("not decided");
     }
 
     async fn check(&self, client: &Client, team: &str, limits: &Value) {
@@ -116,8 +131,12 @@ async fn in_a_storm_nothing_is_over_admitted_and_no_slot_is_lost() {
             break;
         }
         if !has_restarted && tally.begun.load(Ordering::Relaxed) > operations / 2 {
+            tally.is_restarting.store(true, Ordering::Relaxed);
             gate.plane().restart_api_server().await.unwrap();
             has_restarted = true;
+            // Whoever was asked meanwhile has an answer by then.
+            sleep(PEACE).await;
+            tally.is_restarting.store(false, Ordering::Relaxed);
             continue;
         }
         gate.kill_replica(killed % REPLICAS);
@@ -140,6 +159,7 @@ async fn in_a_storm_nothing_is_over_admitted_and_no_slot_is_lost() {
         "{killed} replicas killed, API server restarted: {has_restarted}; settled after {:.0} s",
         settled.as_secs_f64()
     );
+    println!("not decided, because: {:?}", tally.undecided.lock().unwrap());
     println!("over-admissions: {}", tally.over_admissions.load(Ordering::Relaxed));
     assert_eq!(*tally.beyond.lock().unwrap(), [""; 0]);
     assert!(outcomes.get("created").is_some_and(|count| *count > 0), "{outcomes:?}");
@@ -181,17 +201,21 @@ async fn operate(client: &Client, dice: &mut Dice, tally: &Tally) {
             tally.count(kind);
             tally.check(client, team, limits).await;
         }
+        Err(kube::Error::Api(status)) if status.message.contains(UNDECIDED) => {
+            tally.count_undecided(&status.message);
+        }
         Err(kube::Error::Api(status)) => tally.count(match status.code {
             404 => "not there",
             409 => "clashed",
             403 if status.message.contains("would fit") => "over quota",
             _ if status.message.contains("denier") => "denied by the other",
-            _ if status.message.contains("could not be decided") => "not decided",
             _ if status.message.contains("failed calling webhook") => "gate not reached",
             504 | 500 | 429 => "failed",
             _ => "other",
         }),
         Err(_) => {
+            // Nobody was asked, so it is none of those that are counted.
+            tally.begun.fetch_sub(1, Ordering::Relaxed);
             tally.count("no API server");
             sleep(Duration::from_millis(200)).await;
         }

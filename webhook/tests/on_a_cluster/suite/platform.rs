@@ -11,6 +11,8 @@ use super::case::{directory, documents, files, merged, of_kind, place, without_s
 
 /// Keeps an object that is being deleted.
 const HELD: &str = "suite.example.org/held";
+/// What a ledger says that waits to hear of earlier changes.
+const UNDER_WAY: &str = "too many changes of this cluster are under way; try again in a minute";
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// The kinds that cases are made of.
@@ -161,7 +163,19 @@ impl Platform {
     pub(super) async fn store(&self, client: &kube::Client, object: &Value) -> Result<(), String> {
         let (_, _, name) = place(object);
         let typed: DynamicObject = serde_json::from_value(without_status(object)).unwrap();
-        let stored = api(client, object).create(&PostParams::default(), &typed).await;
+        let place = api(client, object);
+        // The cases make and remove one cluster again and again, faster than its ledger hears of it.
+        let mut patience = 120;
+        let stored = loop {
+            let stored = place.create(&PostParams::default(), &typed).await;
+            patience -= 1;
+            match &stored {
+                Err(kube::Error::Api(status)) if patience > 0 && status.message.contains(UNDER_WAY) => {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                _ => break stored,
+            }
+        };
         stored.map_err(|error| failed("store the old", object, &error))?;
         if let Some(status) = object.get("status") {
             let patch = Patch::Merge(json!({"status": status}));

@@ -1,6 +1,7 @@
 //! Accepts connections, and ends them without losing a request.
 
 use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::pin;
 use std::time::Duration;
 
@@ -8,6 +9,31 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+
+/// Why nobody can call.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address}: {source}")]
+pub struct ListenError {
+    /// Where.
+    pub address: SocketAddr,
+    /// Why not.
+    pub source: io::Error,
+}
+
+/// Listens there. The default address of programs is IPv6's, which takes IPv4 too; where there is no IPv6 at all, IPv4
+/// alone has to do.
+///
+/// # Errors
+/// When the address is taken or not ours.
+pub async fn bind(address: SocketAddr) -> Result<TcpListener, ListenError> {
+    match TcpListener::bind(address).await {
+        Err(error) if error.kind() == io::ErrorKind::Unsupported && address.ip().is_unspecified() => {
+            let address = (Ipv4Addr::UNSPECIFIED, address.port()).into();
+            TcpListener::bind(address).await.map_err(|source| ListenError { address, source })
+        }
+        bound => bound.map_err(|source| ListenError { address, source }),
+    }
+}
 
 /// How long ending takes.
 #[derive(Clone, Copy, Debug)]
@@ -36,12 +62,12 @@ pub struct Drained {
 }
 
 /// Becomes true when connections should end after what they are doing.
-pub(super) type Finishing = watch::Receiver<bool>;
+pub type Finishing = watch::Receiver<bool>;
 
 /// Runs `serve` on every connection until `shutdown`, then drains; `leave` is called before the notice.
 ///
 /// `serve` gives nothing for a connection that is not wanted. Dropping the future drops every connection.
-pub(super) async fn listen<F>(
+pub async fn listen<F>(
     listener: TcpListener,
     drain: Drain,
     shutdown: impl Future<Output = ()>,

@@ -1,41 +1,51 @@
 //! Why the API server did not say what was asked.
 
-use std::fmt;
-
 /// A question without an answer.
-#[derive(Debug)]
-pub(super) struct Failure {
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
     /// One of a fixed few, for metrics.
-    pub(super) label: &'static str,
+    pub label: &'static str,
     message: String,
 }
 
 impl Failure {
-    pub(super) const EXPIRED: &'static str = "Expired";
-    pub(super) const FORBIDDEN: &'static str = "Forbidden";
-    pub(super) const NOT_SERVED: &'static str = "NotServed";
-    pub(super) const UNREADABLE: &'static str = "Unreadable";
+    /// Where to go on from is too long ago.
+    pub const EXPIRED: &'static str = "Expired";
+    /// Somebody else was faster, or holds what was to be written.
+    pub const CONFLICT: &'static str = "Conflict";
+    /// Somebody has to give the program the right.
+    pub const FORBIDDEN: &'static str = "Forbidden";
+    /// There is no such object, or no such kind.
+    pub const NOT_SERVED: &'static str = "NotServed";
+    /// The answer is not what was asked for.
+    pub const UNREADABLE: &'static str = "Unreadable";
 
-    pub(super) fn new(label: &'static str, message: impl Into<String>) -> Self {
+    /// One of those, in words.
+    pub fn new(label: &'static str, message: impl Into<String>) -> Self {
         Self { label, message: message.into() }
     }
 
-    pub(super) fn no_answer() -> Self {
+    /// Nobody said anything in time.
+    pub fn no_answer() -> Self {
         Self::new("NoAnswer", "the API server does not answer")
     }
 
     /// Whether a watch cannot go on from where it was, so that everything has to be listed again.
-    pub(super) fn needs_list(&self) -> bool {
+    pub fn needs_list(&self) -> bool {
         matches!(self.label, Self::EXPIRED | Self::UNREADABLE)
     }
 
-    pub(super) fn of_status(status: &kube::core::Status) -> Self {
+    /// What the API server says.
+    pub fn of_status(status: &kube::core::Status) -> Self {
         let label = match status.code {
             401 => "Unauthorized",
             403 => Self::FORBIDDEN,
             404 => Self::NOT_SERVED,
+            409 => Self::CONFLICT,
             410 => Self::EXPIRED,
             429 => "TooManyRequests",
+            500.. => "ServerError",
             _ => "Refused",
         };
         Self::new(label, format!("the API server says {}: {}", status.code, status.message))
@@ -55,14 +65,8 @@ impl From<kube::Error> for Failure {
     }
 }
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
 /// What is wrong with an object, without what it quotes of it, which may be long and is not for everybody who reads logs.
-pub(super) fn without_quotes(text: &str) -> String {
+pub fn without_quotes(text: &str) -> String {
     let (first, last) = (text.find(['"', '`']), text.rfind(['"', '`']));
     match (first.and_then(|at| text.get(..=at)), last.and_then(|at| text.get(at..))) {
         (Some(before), Some(after)) if before.len() + after.len() <= text.len() => {

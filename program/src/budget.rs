@@ -8,18 +8,19 @@ use prometheus_client::metrics::gauge::Gauge;
 /// Never gives out more than its limit. What is out is counted in a gauge, so that the limit and the metric are the
 /// same number.
 #[derive(Debug)]
-pub(super) struct Budget {
+pub struct Budget {
     limit: i64,
     used: Gauge,
 }
 
 impl Budget {
-    pub(super) fn new(limit: usize, used: Gauge) -> Arc<Self> {
+    /// Gives out that many, and counts them in the gauge.
+    pub fn new(limit: usize, used: Gauge) -> Arc<Self> {
         Arc::new(Self { limit: i64::try_from(limit).unwrap_or(i64::MAX), used })
     }
 
     /// A share, unless it would exceed the limit.
-    pub(super) fn take(self: &Arc<Self>, amount: usize) -> Option<Share> {
+    pub fn take(self: &Arc<Self>, amount: usize) -> Option<Share> {
         let mut share = Share { budget: self.clone(), amount: 0 };
         share.grow(amount).then_some(share)
     }
@@ -32,7 +33,7 @@ impl Budget {
 
 /// Part of a budget, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Share {
+pub struct Share {
     budget: Arc<Budget>,
     amount: i64,
 }
@@ -40,7 +41,7 @@ pub(super) struct Share {
 impl Share {
     /// Takes more. Whether it could; if not, the share is what it was.
     #[must_use]
-    pub(super) fn grow(&mut self, amount: usize) -> bool {
+    pub fn grow(&mut self, amount: usize) -> bool {
         let Ok(amount) = i64::try_from(amount) else { return false };
         let is_added = self.budget.try_add(amount);
         if is_added {

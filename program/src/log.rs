@@ -1,9 +1,11 @@
 //! Log lines for machines: one JSON object each.
 //!
-//! Every review has a line, so writing one must cost little beside judging; the formatter that comes with the library
+//! Every review of the webhook has a line, so writing one must cost little beside judging; the formatter that comes with the library
 //! takes several times as long.
 
 use std::fmt::{self, Debug, Write};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use tracing::field::{Field, Visit};
@@ -115,37 +117,34 @@ impl Write for Quoted<'_, '_> {
     }
 }
 
+/// A writer that keeps what is logged, for tests of what a log says.
+#[derive(Clone, Debug, Default)]
+pub struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Kept {
+    /// Everything that was logged.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl io::Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
 #[cfg(test)]
-pub(crate) mod tests {
-    use std::io;
-    use std::sync::{Arc, Mutex};
-
+mod tests {
     use serde_json::{Value, json};
-
     use tracing_subscriber::layer::SubscriberExt;
 
     use super::*;
-
-    /// What was logged.
-    #[derive(Clone, Default)]
-    pub(crate) struct Kept(Arc<Mutex<Vec<u8>>>);
-
-    impl Kept {
-        pub(crate) fn text(&self) -> String {
-            String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
-        }
-    }
-
-    impl io::Write for Kept {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
 
     #[test]
     fn a_line_is_one_json_object_whatever_is_in_it() {
@@ -166,7 +165,7 @@ pub(crate) mod tests {
         assert_eq!(
             line,
             json!({
-                "level": "INFO", "target": "butler_webhook::log::tests", "message": "reviewed \"this\"",
+                "level": "INFO", "target": "butler_program::log::tests", "message": "reviewed \"this\"",
                 "name": "a\"b\\c\nd\u{1}é", "count": 7, "less": -7, "is_so": true, "what": "x\ty",
             })
         );

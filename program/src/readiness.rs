@@ -1,4 +1,4 @@
-//! Whether reviews should be sent here.
+//! Whether a program can do its work.
 
 use std::fmt;
 use std::fmt::Write;
@@ -35,12 +35,13 @@ impl Readiness {
         self.is_draining.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn is_draining(&self) -> bool {
+    /// Whether somebody has asked us to end.
+    pub fn is_draining(&self) -> bool {
         self.is_draining.load(Ordering::Relaxed)
     }
 
     /// Whether it is ready, and a line for each check.
-    pub(super) fn report(&self) -> (bool, String) {
+    pub(crate) fn report(&self) -> (bool, String) {
         let drain = if self.is_draining() { Err("the process is ending".to_owned()) } else { Ok(()) };
         let results =
             self.checks.iter().map(|(name, check)| (*name, check())).chain(std::iter::once(("drain", drain)));

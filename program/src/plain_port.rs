@@ -15,11 +15,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 use tokio::net::{TcpListener, TcpStream};
 
-use super::budget::{Budget, Share};
-use super::connection::{self, Activity};
-use super::listen::{Drain, Finishing, listen};
-use super::refusal::text;
-use super::{Limits, Readiness};
+use crate::connection::{self, Activity};
+use crate::{Budget, ConnectionLimits, Drain, Finishing, Readiness, Share, listen, text};
 
 /// A kubelet and a few Prometheus servers; they keep one each.
 const CONNECTIONS: usize = 64;
@@ -32,17 +29,16 @@ const DRAIN: Drain = Drain { notice: Duration::ZERO, grace: Duration::from_secs(
 pub struct PlainPort {
     registry: Arc<Registry>,
     readiness: Arc<Readiness>,
-    limits: Limits,
+    limits: ConnectionLimits,
 }
 
 impl PlainPort {
-    /// A port for these metrics and this readiness. Of the limits it takes those of heads and of silence.
-    pub fn new(registry: Arc<Registry>, readiness: Arc<Readiness>, limits: Limits) -> Self {
+    /// A port for these metrics and this readiness.
+    pub fn new(registry: Arc<Registry>, readiness: Arc<Readiness>, limits: ConnectionLimits) -> Self {
         Self { registry, readiness, limits }
     }
 
-    /// Serves until `shutdown`, which comes after the admission port has drained: until then somebody wants to see how
-    /// it goes.
+    /// Serves until `shutdown`, which comes after all else has ended: until then somebody wants to see how it goes.
     pub async fn run(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let port = Arc::new(self);
         let connections = Budget::new(CONNECTIONS, Gauge::default());

@@ -9,8 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::limits::Limits;
-use super::listen::Finishing;
+use crate::Finishing;
 
 /// Of a head that is not finished, or of a body until it is asked for.
 const READ_BUFFER: usize = 64 << 10;
@@ -18,9 +17,42 @@ const READ_BUFFER: usize = 64 << 10;
 /// How long a connection may take to close after it was told to.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// What bounds the time and memory of one connection.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionLimits {
+    /// From the beginning to the head of the first request. 5 s: callers connect because they have something to ask.
+    ///
+    /// There is no such bound on the head of a later request: one that comes in drops holds no more than a
+    /// connection on which nothing comes, and `idle` ends both.
+    pub first_request: Duration,
+    /// Without any request, until a connection is closed; at most twice that, because a connection is looked at only
+    /// that often. 120 s: longer than the 90 s after which kube-apiserver closes an unused connection, so that it is
+    /// the side that closes and never writes into a connection that we are closing.
+    pub idle: Duration,
+    /// What a refused caller still sends is read for so long.
+    pub linger: Duration,
+    /// A request line with its headers. 16 KiB: kube-apiserver sends a few hundred bytes. HTTP/1.1 also has at most
+    /// 100 headers.
+    pub head_bytes: u32,
+    /// Requests at once on an HTTP/2 connection. 128: a caller with more opens another connection.
+    pub streams: u32,
+}
+
+impl Default for ConnectionLimits {
+    fn default() -> Self {
+        Self {
+            first_request: Duration::from_secs(5),
+            idle: Duration::from_secs(120),
+            linger: Duration::from_secs(3),
+            head_bytes: 16 << 10,
+            streams: 128,
+        }
+    }
+}
+
 /// What has happened on a connection.
 #[derive(Debug, Default)]
-pub(super) struct Activity {
+pub struct Activity {
     asked: AtomicU64,
     in_flight: AtomicUsize,
     is_refused: AtomicBool,
@@ -28,21 +60,23 @@ pub(super) struct Activity {
 
 /// A request in flight, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Asking<'a>(&'a Activity);
+pub struct Asking<'a>(&'a Activity);
 
 impl Activity {
-    pub(super) fn ask(&self) -> Asking<'_> {
+    /// Notes that a request has begun; it ends when the result is dropped.
+    pub fn ask(&self) -> Asking<'_> {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
         Asking(self)
     }
 
     /// Notes that a request was answered without reading its body.
-    pub(super) fn refuse(&self) {
+    pub fn refuse(&self) {
         self.is_refused.store(true, Ordering::Relaxed);
     }
 
-    pub(super) fn has_asked(&self) -> bool {
+    /// Whether there was any request.
+    pub fn has_asked(&self) -> bool {
         self.asked.load(Ordering::Relaxed) > 0
     }
 
@@ -62,7 +96,7 @@ impl Drop for Asking<'_> {
 
 /// How a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub enum Ended {
     /// By its caller, or by us after its last answer.
     Finished,
     /// No first request came.
@@ -75,7 +109,7 @@ pub(super) enum Ended {
 
 /// HTTP/1.1 within the limits. hyper's own timer for heads is off: it would also run while nothing is asked, and cost
 /// every request an allocation. [`drive`] does both with one timer for the connection.
-pub(super) fn http1(limits: &Limits) -> http1::Builder {
+pub fn http1(limits: &ConnectionLimits) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .timer(TokioTimer::new())
@@ -87,7 +121,7 @@ pub(super) fn http1(limits: &Limits) -> http1::Builder {
 
 /// HTTP/2 within the limits. The windows are what a caller may send before we ask for more: twice the protocol's own
 /// for a request, and eight of them for a connection.
-pub(super) fn http2(limits: &Limits) -> http2::Builder<TokioExecutor> {
+pub fn http2(limits: &ConnectionLimits) -> http2::Builder<TokioExecutor> {
     let mut builder = http2::Builder::new(TokioExecutor::new());
     builder
         .timer(TokioTimer::new())
@@ -99,11 +133,11 @@ pub(super) fn http2(limits: &Limits) -> http2::Builder<TokioExecutor> {
 }
 
 /// Runs a connection to its end: its caller's, a long silence, or ours. `close` makes it end after what it is doing.
-pub(super) async fn drive<C>(
+pub async fn drive<C>(
     connection: C,
     close: impl Fn(Pin<&mut C>),
     activity: &Activity,
-    limits: &Limits,
+    limits: &ConnectionLimits,
     mut finishing: Finishing,
 ) -> Ended
 where
@@ -148,15 +182,15 @@ fn how(ended: hyper::Result<()>) -> Ended {
 
 /// Reads and forgets what a refused caller still sends, as long as a body may take. To close without it resets the
 /// connection, and a caller who cannot finish sending may never look at the answer that says why.
-pub(super) async fn linger(
+pub async fn linger(
     stream: &mut (impl AsyncRead + Unpin),
     ended: Ended,
     activity: &Activity,
-    limits: &Limits,
+    limits: &ConnectionLimits,
 ) {
     if ended == Ended::Malformed || activity.is_refused.load(Ordering::Relaxed) {
         let mut rest = vec![0; 16 << 10];
         let all = async { while stream.read(&mut rest).await.is_ok_and(|count| count > 0) {} };
-        let _ = timeout(limits.body, all).await;
+        let _ = timeout(limits.linger, all).await;
     }
 }

@@ -1,0 +1,269 @@
+//! What is known of one kind: the newest that was heard of each object, also from our own writes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Resource;
+use tokio::sync::watch;
+
+/// Names an object of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace, unless it is in none.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+impl Key {
+    /// An object that is in no namespace.
+    pub fn cluster_wide(name: impl Into<String>) -> Self {
+        Self { namespace: None, name: name.into() }
+    }
+
+    /// An object in a namespace.
+    pub fn namespaced(namespace: impl Into<String>, name: impl Into<String>) -> Self {
+        Self { namespace: Some(namespace.into()), name: name.into() }
+    }
+
+    /// The object that this is the metadata of.
+    pub fn of(metadata: &ObjectMeta) -> Self {
+        Self { namespace: metadata.namespace.clone(), name: metadata.name.clone().unwrap_or_default() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.namespace {
+            Some(namespace) => write!(f, "{namespace}/{}", self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+/// What happened to an object.
+#[derive(Debug)]
+pub struct Change<'a, K> {
+    /// As it was known before.
+    pub old: Option<&'a K>,
+    /// As it is now.
+    pub new: Option<&'a K>,
+}
+
+/// Under which words an object is found besides its name.
+type Index<K> = fn(&K) -> Vec<String>;
+
+/// All objects of one kind that were heard of, by name and by index. Cheap to clone.
+pub struct Cache<K> {
+    inner: Arc<RwLock<Inner<K>>>,
+    synced: Arc<watch::Sender<bool>>,
+    index: Index<K>,
+}
+
+struct Inner<K> {
+    objects: HashMap<Key, Arc<K>>,
+    index: HashMap<String, BTreeSet<Key>>,
+}
+
+impl<K> Clone for Cache<K> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), synced: self.synced.clone(), index: self.index }
+    }
+}
+
+impl<K> fmt::Debug for Cache<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("synced", &*self.synced.borrow()).finish_non_exhaustive()
+    }
+}
+
+impl<K: Resource> Cache<K> {
+    /// Knows nothing yet. `index` gives the words under which [`by`](Self::by) finds an object.
+    pub fn new(index: Index<K>) -> Self {
+        let inner = Inner { objects: HashMap::new(), index: HashMap::new() };
+        Self { inner: Arc::new(RwLock::new(inner)), synced: Arc::new(watch::Sender::new(false)), index }
+    }
+
+    /// The object.
+    pub fn get(&self, key: &Key) -> Option<Arc<K>> {
+        self.read().objects.get(key).cloned()
+    }
+
+    /// The objects under that word, by name.
+    pub fn by(&self, word: &str) -> Vec<Arc<K>> {
+        let inner = self.read();
+        let keys = inner.index.get(word).into_iter().flatten();
+        keys.filter_map(|key| inner.objects.get(key).cloned()).collect()
+    }
+
+    /// Everything.
+    pub fn all(&self) -> Vec<Arc<K>> {
+        self.read().objects.values().cloned().collect()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.read().objects.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The names of everything.
+    pub fn keys(&self) -> Vec<Key> {
+        self.read().objects.keys().cloned().collect()
+    }
+
+    /// Whether the kind has been listed.
+    pub fn is_synced(&self) -> bool {
+        *self.synced.borrow()
+    }
+
+    /// Waits until the kind has been listed.
+    pub async fn synced(&self) {
+        // The sender is here, so it cannot fail.
+        let _ = self.synced.subscribe().wait_for(|is_synced| *is_synced).await;
+    }
+
+    /// Takes in what a write returned, so that the next look sees it although no watch has told yet.
+    pub fn learn(&self, object: K) {
+        self.take_in(object, |_| {});
+    }
+
+    /// Takes in an object that is at least as new as what is known, and tells of it if it is newer.
+    pub(super) fn take_in(&self, object: K, tell: impl FnOnce(Change<'_, K>)) {
+        let (key, new) = (Key::of(object.meta()), Arc::new(object));
+        let mut inner = self.write();
+        let old = inner.objects.get(&key).cloned();
+        if old.as_ref().is_some_and(|old| version(old.meta()) >= version(new.meta())) {
+            return;
+        }
+        self.forget_words(&mut inner, &key, old.as_deref());
+        for word in (self.index)(&new) {
+            inner.index.entry(word).or_default().insert(key.clone());
+        }
+        inner.objects.insert(key, new.clone());
+        drop(inner);
+        tell(Change { old: old.as_deref(), new: Some(&new) });
+    }
+
+    /// Forgets an object that is gone, unless something newer of that name is known.
+    pub(super) fn take_out(&self, gone: &ObjectMeta, tell: impl FnOnce(Change<'_, K>)) {
+        let key = Key::of(gone);
+        let mut inner = self.write();
+        let Some(old) = inner.objects.get(&key).cloned() else { return };
+        if version(old.meta()) > version(gone) {
+            return;
+        }
+        self.forget_words(&mut inner, &key, Some(&old));
+        inner.objects.remove(&key);
+        drop(inner);
+        tell(Change { old: Some(&old), new: None });
+    }
+
+    /// Everything was listed: what is not among it is gone.
+    pub(super) fn keep_only(&self, listed: &BTreeSet<Key>, mut tell: impl FnMut(Change<'_, K>)) {
+        let gone: Vec<Key> = self.keys().into_iter().filter(|key| !listed.contains(key)).collect();
+        for key in gone {
+            let mut inner = self.write();
+            let Some(old) = inner.objects.remove(&key) else { continue };
+            self.forget_words(&mut inner, &key, Some(&old));
+            drop(inner);
+            tell(Change { old: Some(&old), new: None });
+        }
+        self.synced.send_replace(true);
+    }
+
+    fn forget_words(&self, inner: &mut Inner<K>, key: &Key, old: Option<&K>) {
+        for word in old.map(self.index).unwrap_or_default() {
+            if let Some(keys) = inner.index.get_mut(&word) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    inner.index.remove(&word);
+                }
+            }
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Inner<K>> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Inner<K>> {
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Versions of one kind can be compared as numbers. One that is none is older than all.
+fn version(metadata: &ObjectMeta) -> u128 {
+    metadata.resource_version.as_deref().and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(name: &str, version: u32, word: &str) -> ConfigMap {
+        serde_json::from_value(json!({ "metadata": {
+            "name": name, "namespace": "n", "resourceVersion": version.to_string(), "labels": { "word": word } } }))
+        .unwrap()
+    }
+
+    fn cache() -> Cache<ConfigMap> {
+        Cache::new(|object| object.metadata.labels.iter().filter_map(|it| it.get("word").cloned()).collect())
+    }
+
+    fn names(found: Vec<Arc<ConfigMap>>) -> Vec<String> {
+        found.iter().map(|object| object.metadata.name.clone().unwrap()).collect()
+    }
+
+    #[test]
+    fn objects_are_found_by_name_and_by_word() {
+        let cache = cache();
+        for (name, word) in [("b", "x"), ("a", "x"), ("c", "y")] {
+            cache.learn(object(name, 1, word));
+        }
+        assert_eq!(names(cache.by("x")), ["a", "b"]);
+        cache.learn(object("a", 2, "y"));
+        assert_eq!(
+            (names(cache.by("x")), names(cache.by("y"))),
+            (vec!["b".into()], vec!["a".into(), "c".into()])
+        );
+        assert!(cache.get(&Key::namespaced("n", "c")).is_some() && cache.len() == 3);
+    }
+
+    #[test]
+    fn nothing_older_replaces_what_is_known_and_our_own_writes_are_no_news() {
+        let (cache, mut told) = (cache(), 0);
+        cache.learn(object("a", 5, "x"));
+        for version in [4, 5] {
+            cache.take_in(object("a", version, "y"), |_| told += 1);
+        }
+        cache.take_out(&object("a", 4, "x").metadata, |_| told += 1);
+        assert_eq!((told, names(cache.by("x"))), (0, vec!["a".to_owned()]));
+        cache.take_in(object("a", 6, "x"), |change| told += u32::from(change.old.is_some()));
+        cache.take_out(&object("a", 7, "x").metadata, |change| told += u32::from(change.new.is_none()));
+        assert_eq!((told, cache.len()), (2, 0));
+    }
+
+    #[test]
+    fn what_is_not_listed_any_more_is_gone() {
+        let (cache, mut gone) = (cache(), Vec::new());
+        for name in ["a", "b"] {
+            cache.learn(object(name, 1, "x"));
+        }
+        assert!(!cache.is_synced());
+        cache.keep_only(&BTreeSet::from([Key::namespaced("n", "b")]), |change| {
+            gone.extend(change.old.map(|old| old.metadata.name.clone().unwrap()));
+        });
+        assert_eq!((gone, names(cache.by("x"))), (vec!["a".to_owned()], vec!["b".to_owned()]));
+        assert!(cache.is_synced());
+    }
+}

@@ -1,0 +1,87 @@
+//! What others do to a team: it is told in a condition, tried again calmly, and healed when the cause goes.
+
+use butler_api::Team;
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+use k8s_openapi::api::events::v1::Event;
+use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use serde_json::{Value, json};
+
+use crate::world::{World, delete, is_ready, message, patch, read, shown, team, until};
+
+fn conditions(team: &Team) -> Vec<String> {
+    shown(team.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn trouble_is_told_and_healed() {
+    let world = World::start().await;
+    let teams = world.all::<Team>();
+    let spec = |users: Value| json!({ "access": { "users": users } });
+    world.apply(&team("payments", spec(json!([{ "name": "bo@example.org" }])))).await;
+    until(&teams, "payments", "it is ready", is_ready).await;
+
+    its_namespace_is_stuck(&world, &teams).await;
+    somebody_takes_what_is_ours(&world, &teams).await;
+
+    // Rights are taken away, and given back.
+    let bare = json!({ "rules": [
+        { "apiGroups": ["butler.butlerlabs.dev"], "resources": ["teams", "teams/status"], "verbs": ["get", "patch"] }] });
+    patch(&world.all::<ClusterRole>(), "butler-reconciler", bare).await;
+    let two = json!([{ "name": "bo@example.org" }, { "name": "ana@example.org" }]);
+    patch(&teams, "payments", json!({ "spec": spec(two) })).await;
+    let refused = until(&teams, "payments", "it says so", |team| {
+        conditions(team).contains(&"RBACReady False RBACReconcileFailed".to_owned())
+    })
+    .await;
+    let told = message(&refused.status.unwrap().conditions, "RBACReady");
+    assert!(
+        told.starts_with("cannot apply RoleBinding `payments/butler-team-user-ana-example-org."),
+        "{told}"
+    );
+    assert!(told.ends_with("; give butler-reconciler the rights of its manifests again"), "{told}");
+    world.plane.apply(&read("manifests/reconciler/rbac.yaml")).await.unwrap();
+    until(&teams, "payments", "it is ready", is_ready).await;
+    assert_eq!(
+        world.within::<RoleBinding>("payments").list(&ListParams::default()).await.unwrap().items.len(),
+        2
+    );
+}
+
+/// Something in the namespace does not go, and so the namespace does not.
+async fn its_namespace_is_stuck(world: &World, teams: &Api<Team>) {
+    let stuck = json!({ "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": { "name": "stuck", "namespace": "payments", "finalizers": ["example.org/stuck"] } });
+    world.apply(&stuck).await;
+    delete(&world.all::<Namespace>(), "payments").await;
+    let waiting = until(teams, "payments", "it says so", |team| {
+        conditions(team).contains(&"NamespaceReady False Deleting".to_owned())
+    })
+    .await;
+    let told = message(&waiting.status.unwrap().conditions, "NamespaceReady");
+    assert!(told.starts_with("the namespace `payments` is being deleted since "), "{told}");
+    assert!(told.ends_with("(`kubectl get namespace payments -o yaml` says what keeps it)"), "{told}");
+    patch(&world.within::<ConfigMap>("payments"), "stuck", json!({ "metadata": { "finalizers": null } }))
+        .await;
+    until(teams, "payments", "it is ready", is_ready).await;
+}
+
+/// What is ours is set back, and people are told whose it was.
+async fn somebody_takes_what_is_ours(world: &World, teams: &Api<Team>) {
+    let bindings = world.within::<RoleBinding>("payments");
+    let all = bindings.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(all.len(), 1, "{all:#?}");
+    let binding = &all[0];
+    let eve = json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve@example.org" }]);
+    patch(&bindings, &binding.name_any(), json!({ "subjects": eve })).await;
+    until(&bindings, &binding.name_any(), "it is ours again", |it| it.subjects == binding.subjects).await;
+    let expected = format!("set back RoleBinding `{}`, which `kubectl-edit` had changed", binding.name_any());
+    let events = world.within::<Event>("default");
+    butler_bench::eventually("an event tells", async || {
+        let all = events.list(&ListParams::default()).await.unwrap().items;
+        all.iter().any(|it| it.reason.as_deref() == Some("SetBack") && it.note.as_ref() == Some(&expected))
+    })
+    .await;
+    until(teams, "payments", "it is ready", is_ready).await;
+}
