@@ -32,6 +32,8 @@ const WORK: u64 = 5_000_000;
 
 /// Bytes of a text that are read in the time that a part of a value is looked at.
 const BYTES_OF_A_PART: u64 = 64;
+/// How much longer it takes to write a byte, into memory that is new, than to read it.
+const WRITING: u64 = 8;
 /// Texts up to this many bytes are read for nothing.
 const SHORT: usize = 1_024;
 
@@ -134,6 +136,11 @@ impl Meter {
     /// when there were too many.
     pub(crate) fn read(&mut self, bytes: usize) -> bool {
         bytes <= SHORT || self.look(bytes as u64 / BYTES_OF_A_PART)
+    }
+
+    /// Counts a text that is written for no cost, which takes longer than to read it. False when there were too many.
+    pub(crate) fn write(&mut self, bytes: usize) -> bool {
+        bytes <= SHORT || self.look(bytes as u64 / BYTES_OF_A_PART * WRITING)
     }
 
     /// Counts parts that are looked at; false when there were too many.
@@ -262,7 +269,9 @@ impl Rule {
     /// The cost of one call at most, with arguments and a result of at most these sizes; `each` is the size of the
     /// elements of the first.
     pub(crate) fn worst(self, sizes: &[u64], each: u64, result: u64) -> u64 {
-        let size = |at: usize| sizes.get(at).copied().unwrap_or(1);
+        // What is empty may also be an error, which counts as one.
+        let size = |at: usize| sizes.get(at).copied().unwrap_or(1).max(1);
+        let result = result.max(1);
         match self {
             Self::One => 1,
             Self::Read => read(size(0)),
@@ -278,7 +287,7 @@ impl Rule {
             Self::Walk => size(0).saturating_mul(read(each.saturating_mul(4)).saturating_add(1)),
             Self::Network { .. } => read(3 * 16).saturating_add(2).saturating_add(read(size(1))),
             Self::MakeList => made(1.0, result),
-            Self::Flatten => made(1.0, size(0).saturating_mul(sizes.get(1).copied().unwrap_or(1))),
+            Self::Flatten => made(1.0, size(0).saturating_mul(size(1))),
             Self::CompareAll(at) => made(2.0 + TRAVERSAL, size(at).saturating_mul(size(at))),
             Self::CompareBoth { .. } => size(0).saturating_mul(size(1)).saturating_mul(2).saturating_add(1),
         }
@@ -375,6 +384,9 @@ fn matching(text: u64, pattern: u64) -> u64 {
     scaled(1.0 + text as f64, TRAVERSAL).saturating_mul(scaled(pattern as f64, PATTERN))
 }
 
+/// One more than a cost can be.
+const TOO_MANY: f64 = 18_446_744_073_709_551_616.0;
+
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -387,7 +399,9 @@ fn made(factor: f64, size: u64) -> u64 {
         // A negative depth is an error, and takes its cost off, as the reference's conversion does.
         return ((scaled as i64) as u64).wrapping_add(1 + LIST);
     }
-    (scaled as u64).saturating_add(1 + LIST)
+    // More than can be counted is half of that to the reference; it is over every limit all the same.
+    let counted = if scaled < TOO_MANY { scaled as u64 } else { 1 << 63 };
+    counted.saturating_add(1 + LIST)
 }
 
 /// What walking through a value costs: each scalar 1, each text by its bytes.

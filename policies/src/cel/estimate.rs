@@ -77,10 +77,7 @@ impl<'e> Estimator<'e> {
     /// A value of the type of `id`, which is as large as any.
     fn unknown(&self, id: ExprId) -> Part<'e> {
         match self.checked.shape(id) {
-            Shape::Bool | Shape::Int | Shape::Uint | Shape::Double | Shape::Null | Shape::Duration => {
-                Part::sized(1)
-            }
-            Shape::Timestamp | Shape::Type(_) => Part::sized(1),
+            shape if shape.is_scalar() => Part::sized(1),
             // The bytes of an address.
             Shape::Opaque(_) => Part::sized(16),
             _ => Part::sized(MAXIMUM_REQUEST),

@@ -68,6 +68,23 @@ pub(crate) enum Shape {
     Variable(u32),
 }
 
+impl Shape {
+    /// Whether its values have no parts and no length.
+    pub(crate) fn is_scalar(&self) -> bool {
+        matches!(
+            self,
+            Self::Null
+                | Self::Bool
+                | Self::Int
+                | Self::Uint
+                | Self::Double
+                | Self::Duration
+                | Self::Timestamp
+                | Self::Type(_)
+        )
+    }
+}
+
 /// Nodes of the largest type that is looked into: types that share parts can grow faster than their text.
 const MAXIMUM_WEIGHT: u32 = 4_000;
 

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     answer::Answer,
     corpus::{self, Case, Inputs},
-    generate, oracle, ours, records,
+    estimates, generate, oracle, ours, records,
 };
 
 /// What two answers to one question have in common.
@@ -201,7 +201,7 @@ fn program() {
 fn generated() {
     let (inputs, shown) = (Inputs::read(), number("CEL_SHOW", 20) as usize);
     let (seed, count) = (number("CEL_SEED", LONG_SEED), number("CEL_COUNT", 100_000) as usize);
-    let cases: Vec<Case> = generate::expressions(seed).take(count).map(Case::new).collect();
+    let cases: Vec<Case> = generate::expressions(seed).take(count).collect();
     let theirs = records::answers(&inputs, &cases);
     let ours = ask(&inputs, &cases);
     let refused = theirs.iter().filter(|answer| answer.is_refused()).count();
@@ -215,6 +215,10 @@ fn generated() {
     let all = records::functions();
     let unused: Vec<&str> = all.iter().map(String::as_str).filter(|name| !used.contains(name)).collect();
     println!("{} of {} overloads and macros are used; not {unused:?}", all.len() - unused.len(), all.len());
+    // Seeds take turns; a short run need not have seen all.
+    assert!(unused.is_empty() || count < corpus::GENERATED, "nothing uses {unused:?}");
+    let wrong = estimates::too_low(theirs.iter().zip(&cases));
+    assert!(wrong.is_empty(), "{} estimates are too low:\n{}", wrong.len(), wrong.join("\n"));
     let explained = explained();
     let is_explained =
         |answer: &Answer| answer.broke_off() || explained.contains(&("long".to_owned(), answer.id.clone()));

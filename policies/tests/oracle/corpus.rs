@@ -18,20 +18,14 @@ use crate::generate;
 const USUAL_INPUT: &str = "update";
 
 /// How many generated expressions are recorded; the long run takes others.
-const GENERATED: usize = 3_000;
+pub(crate) const GENERATED: usize = 3_000;
 
 /// One expression and what it sees.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Case {
     pub(crate) expression: String,
-    input: String,
+    pub(crate) input: String,
     pub(crate) mutating: bool,
-}
-
-impl Case {
-    pub(crate) fn new(expression: String) -> Self {
-        Self { expression, input: USUAL_INPUT.to_owned(), mutating: false }
-    }
 }
 
 pub(crate) fn folder() -> PathBuf {
@@ -46,13 +40,13 @@ pub(crate) fn topics() -> BTreeMap<String, Vec<Case>> {
         let topic = path.file_stem().unwrap().to_str().unwrap().to_owned();
         topics.insert(topic, read(&fs::read_to_string(path).unwrap()));
     }
-    topics.insert("generated".to_owned(), generate::expressions(0).take(GENERATED).map(Case::new).collect());
+    topics.insert("generated".to_owned(), generate::expressions(0).take(GENERATED).collect());
     topics
 }
 
 fn read(text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
-    let mut usual = Case::new(String::new());
+    let mut usual = Case { expression: String::new(), input: USUAL_INPUT.to_owned(), mutating: false };
     for line in text.lines() {
         if let Some(more) = line.strip_prefix("| ") {
             let expression = &mut cases.last_mut().unwrap().expression;

@@ -71,9 +71,14 @@ fn the_records_are_of_the_version_that_the_bench_runs() {
     assert_eq!(versions().lines().count(), 3);
 }
 
+/// Every overload and macro that Kubernetes has, a JSON line each.
+pub(crate) fn function_lines() -> String {
+    fs::read_to_string(file("functions.jsonl")).unwrap()
+}
+
 /// Every overload and macro that Kubernetes has, by name.
 pub(crate) fn functions() -> Vec<String> {
-    let text = fs::read_to_string(file("functions.jsonl")).unwrap();
+    let text = function_lines();
     let name = |line: &str| {
         let function: Value = serde_json::from_str(line).unwrap();
         function.get("overload").or(function.get("macro")).unwrap().as_str().unwrap().to_owned()

@@ -4,6 +4,9 @@ use super::{Estimator, Part, sum};
 use crate::cel::ast::{Expr, ExprId, Literal};
 use crate::cel::check::Meaning;
 use crate::cel::cost::Rule;
+use crate::cel::functions::format::{Piece, pieces};
+use crate::cel::schema::MAXIMUM_REQUEST;
+use crate::cel::types::Shape;
 
 /// Characters of a number or a time written out, at most.
 const WRITTEN: u64 = 40;
@@ -47,7 +50,10 @@ impl<'e> Estimator<'e> {
         {
             *size = self.whole(*depth).unwrap_or(u64::MAX);
         }
-        let each = parts.first().map_or(1, |part| part.each);
+        let each = match all.first() {
+            Some(first) if rule == Rule::Walk && self.holds_more(*first) => MAXIMUM_REQUEST,
+            _ => parts.first().map_or(1, |part| part.each),
+        };
         let own = rule.worst(&sizes, each, given.size);
         given.costing(sum(parts.iter().map(|part| part.cost)).saturating_add(own))
     }
@@ -64,6 +70,17 @@ impl<'e> Estimator<'e> {
             None => self.unknown(id),
         };
         found.costing(self.selected(operand, inside.cost).saturating_add(key_part.cost))
+    }
+
+    /// Whether it is a list whose elements have elements, or may have.
+    fn holds_more(&self, id: ExprId) -> bool {
+        match self.checked.shape(id) {
+            Shape::List(of) => {
+                let of = self.checked.types.shape(*of);
+                !(of.is_scalar() || matches!(of, Shape::String | Shape::Bytes))
+            }
+            _ => false,
+        }
     }
 
     /// Whether it is a list of scalars, among which an element is found at once.
@@ -83,6 +100,23 @@ impl<'e> Estimator<'e> {
             Expr::Literal(Literal::Uint(value)) => Some(*value),
             _ => None,
         }
+    }
+
+    /// Characters of a text that is made by this format.
+    fn formatted(&self, format: ExprId, values: ExprId, parts: &[Part<'e>]) -> u64 {
+        let Expr::Literal(Literal::String(format)) = self.ast.expr(format) else { return u64::MAX };
+        let elements = match self.ast.expr(values) {
+            Expr::List(elements) if elements.iter().all(|element| !element.optional) => elements.as_slice(),
+            _ => &[],
+        };
+        let each = parts.get(1).map_or(u64::MAX, |values| values.each);
+        let mut values = elements.iter().map(|element| self.checked.shape(element.value));
+        sum(pieces(format).map(|piece| match piece {
+            Ok(Piece::Plain(text)) => text.chars().count() as u64,
+            Ok(Piece::Clause(clause)) => clause.longest(values.next().unwrap_or(&Shape::Dyn), each),
+            // Nothing is written where nothing is understood.
+            Err(_) => 0,
+        }))
     }
 
     /// What a function gives.
@@ -129,9 +163,10 @@ impl<'e> Estimator<'e> {
             }
             "findAll" => Part { each: text, ..Part::sized(text.saturating_add(1)) },
             "join" => Part::sized(text.saturating_mul(first.each.saturating_add(second.size))),
-            "format" => {
-                Part::sized(text.saturating_add(second.size.saturating_mul(second.each.max(WRITTEN))))
-            }
+            "format" => Part::sized(match all {
+                [format, values] => self.formatted(*format, *values, parts),
+                _ => u64::MAX,
+            }),
             "flatten" => Part { size: text.saturating_mul(first.each), ..first },
             "lists.range" => {
                 let most = all.first().and_then(|limit| self.whole(*limit)).unwrap_or(u64::MAX);

@@ -92,7 +92,12 @@ impl<'a> Machine<'a, '_> {
             // Kubernetes looks into an optional at the beginning of a chain only; within, there is nothing in it.
             (Found::Value(Value::Optional(_)), false) if mode.followed => Value::Null,
             (Found::Value(value), false) => value,
-            (Found::Nothing(Missing::Key), false) => Value::error(format!("no such key: {}", key.plain())),
+            // Each error has the key in it, and a loop may meet one after the other.
+            (Found::Nothing(Missing::Key), false) if !self.meter.write(key.bytes()) => too_much(),
+            (Found::Nothing(Missing::Key), false) => match key {
+                Value::String(text) => Value::error(format!("no such key: {}", &**text)),
+                key => Value::error(format!("no such key: {}", key.plain())),
+            },
             (Found::Nothing(Missing::Index), false) => {
                 Value::error(format!("index out of bounds: {}", key.plain()))
             }

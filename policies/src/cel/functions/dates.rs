@@ -177,6 +177,22 @@ fn of_time(time: Timestamp, offset: i64, part: Part) -> i64 {
     }
 }
 
+/// Bytes of a file's name, and of a path without the directory of zones, at most.
+const LONGEST_NAME: usize = 255;
+const LONGEST_PATH: usize = 4_095 - "/usr/share/zoneinfo/".len();
+
+/// Why a zone of this name is not even looked for. Names are files to Go, and these can be none.
+fn no_file(zone: &str) -> Option<&'static str> {
+    let first = zone.split('/').next().unwrap_or_default();
+    if zone.contains("..") || zone.starts_with(['/', '\\']) {
+        return Some("time: invalid location name");
+    }
+    if zone.contains('\0') {
+        return Some("invalid argument");
+    }
+    (first.len() > LONGEST_NAME || zone.len() > LONGEST_PATH).then_some("file name too long")
+}
+
 /// Seconds east of Greenwich of a zone, named or written as hours and minutes.
 fn offset(time: Timestamp, zone: &str) -> Result<i64, String> {
     if let Some((hours, minutes)) = zone.split_once(':') {
@@ -194,8 +210,11 @@ fn offset(time: Timestamp, zone: &str) -> Result<i64, String> {
     if matches!(zone, "" | "UTC" | "Local") {
         return Ok(0);
     }
+    if let Some(reason) = no_file(zone) {
+        return Err(reason.to_owned());
+    }
     let unknown = || format!("unknown time zone {zone}");
-    // Names are files to Go, so their case matters.
+    // Their case matters, as that of files does.
     let found =
         TimeZone::get(zone).ok().filter(|found| found.iana_name() == Some(zone)).ok_or_else(unknown)?;
     // The last hours of year 9999 are beyond what the library counts; no zone changes its clock there.

@@ -268,10 +268,10 @@ fn flatten<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
     let (list, depth) = match arguments {
         [Value::List(list)] => (list, 1),
         [Value::List(list), Value::Int(depth)] => (list, *depth),
-        // The one function that is told as it is called.
-        [list] => return Value::error(format!("no such overload: {}.flatten()", list.type_name())),
+        // The one function that is told as it is called, and by its types in whole.
+        [list] => return Value::error(format!("no such overload: {}.flatten()", whole_name(list))),
         [list, depth] => {
-            let (list, depth) = (list.type_name(), depth.type_name());
+            let (list, depth) = (whole_name(list), depth.type_name());
             return Value::error(format!("no such overload: {list}.flatten({depth})"));
         }
         _ => return no_such_overload(),
@@ -291,6 +291,14 @@ fn flatten<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {
         }
     }
     List::made(items)
+}
+
+fn whole_name<'v>(value: &'v Value<'_>) -> &'v str {
+    match value {
+        Value::List(_) => "list(dyn)",
+        Value::Map(_) => "map(dyn, dyn)",
+        other => other.type_name(),
+    }
 }
 
 fn sort<'a>(scene: &mut Scene<'_>, arguments: &[Value<'a>]) -> Value<'a> {

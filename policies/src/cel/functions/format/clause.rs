@@ -1,5 +1,6 @@
 //! What a format says: text, and clauses that each write one value.
 
+use crate::cel::schema::MAXIMUM_REQUEST;
 use crate::cel::types::Shape;
 
 /// A clause: what it stands for and how exactly.
@@ -79,6 +80,30 @@ fn clause(text: &str) -> Result<(Clause, &str), String> {
         other => return Err(wrong(&format!("unrecognized formatting clause \"{other}\""))),
     };
     Ok((Clause { kind, precision }, rest.get(letter.len_utf8()..).unwrap_or_default()))
+}
+
+/// Digits of the largest number before the point, its sign, and a comma for each thousand.
+const LONGEST_WHOLE: u64 = 309 + 1 + 103;
+/// Characters of any other number, a time or the name of a type.
+const LONGEST_PLAIN: u64 = 80;
+/// Characters that are written for one of a document: `1e300` in a list becomes 309 of them.
+const GROWTH: u64 = 64;
+
+impl Clause {
+    /// Characters written for a value of this type, which has at most `size` of them itself.
+    pub(crate) fn longest(self, shape: &Shape, size: u64) -> u64 {
+        let precision = self.precision.map_or(0, |precision| precision as u64);
+        match (self.kind, shape) {
+            (Kind::Fixed, _) => LONGEST_WHOLE + 256,
+            (Kind::Scientific, _) => precision.max(LONGEST_PLAIN),
+            (Kind::Decimal | Kind::Binary | Kind::Octal, _) => LONGEST_PLAIN,
+            (Kind::Text, Shape::String | Shape::Bytes) => size,
+            // Two digits for each of up to four bytes.
+            (Kind::Hexadecimal { .. }, _) => size.saturating_mul(8).max(LONGEST_PLAIN),
+            (Kind::Text, shape) if shape.is_scalar() => LONGEST_PLAIN,
+            (Kind::Text, _) => size.max(MAXIMUM_REQUEST).saturating_mul(GROWTH),
+        }
+    }
 }
 
 impl Kind {
