@@ -62,6 +62,8 @@ pub enum NotProved {
 pub struct Caller {
     /// The name by which it was let in: an allowed one if there are such, else its common name.
     pub name: String,
+    /// The common name in its certificate, which is the only one that counts where Kubernetes says so.
+    pub common_name: Option<String>,
 }
 
 /// Who may call: holders of a certificate of this authority, with one of these names.
@@ -149,10 +151,11 @@ fn judge_names(certificate: &Certificate, allowed: &BTreeSet<String>) -> Result<
     let common = certificate.common_name.as_ref();
     let mut presented = common.into_iter().chain(&certificate.names);
     if allowed.is_empty() {
-        return Ok(Caller { name: presented.next().cloned().unwrap_or_default() });
+        let name = presented.next().cloned().unwrap_or_default();
+        return Ok(Caller { name, common_name: common.cloned() });
     }
     match presented.clone().find(|name| allowed.contains(*name)) {
-        Some(name) => Ok(Caller { name: name.clone() }),
+        Some(name) => Ok(Caller { name: name.clone(), common_name: common.cloned() }),
         None => {
             let names: Vec<String> = presented.map(|name| format!("`{name}`")).collect();
             let presented = if names.is_empty() { "nobody".to_owned() } else { names.join(", ") };

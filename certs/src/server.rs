@@ -25,6 +25,9 @@ pub enum Proof {
     Offered(Vec<Arc<Callers>>),
     /// A certificate that one of these recognises; without it there is no connection.
     Required(Vec<Arc<Callers>>),
+    /// Nothing, or any certificate that they hold the key of. It proves nothing by itself: ask per request whose it is,
+    /// by [`Callers::recognise`], where who is trusted changes or a caller may prove itself otherwise.
+    Shown,
 }
 
 /// TLS cannot be set up.
@@ -44,8 +47,13 @@ pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<ServerConfig
     let provider = Arc::new(ring::default_provider());
     let verifier: Arc<dyn ClientCertVerifier> = match proof {
         Proof::NotAsked => WebPkiClientVerifier::no_client_auth(),
-        Proof::Offered(callers) => Arc::new(Door { callers, is_required: false, provider: provider.clone() }),
-        Proof::Required(callers) => Arc::new(Door { callers, is_required: true, provider: provider.clone() }),
+        Proof::Offered(callers) => {
+            Arc::new(Door { callers: Some(callers), is_required: false, provider: provider.clone() })
+        }
+        Proof::Required(callers) => {
+            Arc::new(Door { callers: Some(callers), is_required: true, provider: provider.clone() })
+        }
+        Proof::Shown => Arc::new(Door { callers: None, is_required: false, provider: provider.clone() }),
     };
     let mut config = ServerConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
@@ -59,7 +67,8 @@ pub fn server_config(serving: Arc<Serving>, proof: Proof) -> Result<ServerConfig
 
 /// Lets in whom any of the callers' lists recognises.
 struct Door {
-    callers: Vec<Arc<Callers>>,
+    /// Without them, everybody.
+    callers: Option<Vec<Arc<Callers>>>,
     is_required: bool,
     provider: Arc<CryptoProvider>,
 }
@@ -86,12 +95,13 @@ impl ClientCertVerifier for Door {
         intermediates: &[CertificateDer<'_>],
         now: UnixTime,
     ) -> Result<ClientCertVerified, Error> {
+        let Some(lists) = &self.callers else { return Ok(ClientCertVerified::assertion()) };
         let chain: Vec<CertificateDer<'_>> =
             std::iter::once(end_entity).chain(intermediates).cloned().collect();
         let now = i64::try_from(now.as_secs()).ok().and_then(|second| Timestamp::from_second(second).ok());
         let now = now.unwrap_or(Timestamp::MAX);
         let mut refusal = None;
-        for callers in &self.callers {
+        for callers in lists {
             match callers.recognise(&chain, now) {
                 Ok(_) => return Ok(ClientCertVerified::assertion()),
                 Err(error) => refusal = Some(error),

@@ -209,6 +209,7 @@ Things to try:
   kubectl apply -f manifests/samples/tenant-cluster.yaml          ask for a cluster
   kubectl get tenantcluster -n team-a -o yaml                     see what was filled in
   kubectl scale tenantcluster my-cluster -n team-a --replicas=300 ask for too much, and hear why not
+  kubectl get policies                                            everything that is judged by
 
 Ctrl-C stops everything.",
         url = control_plane.url(),

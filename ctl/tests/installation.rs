@@ -45,13 +45,16 @@ fn reached_as(plane: &ControlPlane, program: &str) -> Vec<String> {
     vec![format!("--kubeconfig={kubeconfig}"), format!("--metrics-listen=127.0.0.1:{}", free_port().unwrap())]
 }
 
-/// Lets the API server reach a port of this process under the name of the Service.
-async fn play_service(plane: &ControlPlane, port: u16) {
+/// Lets the API server reach ports of this process, the gate's and the policy service's, under the name of the Service.
+async fn play_service(plane: &ControlPlane, port: u16, policy_port: u16) {
     kubectl(plane, &["delete", "service", "butler-webhook", "-n", "butler-system"]).await;
     let service = json!({ "apiVersion": "v1", "kind": "Service",
         "metadata": { "name": "butler-webhook", "namespace": "butler-system" },
         "spec": { "type": "ExternalName", "externalName": "localhost" } });
     plane.apply(&service.to_string()).await.unwrap();
+    let there = json!({ "spec": { "service": { "port": policy_port } } }).to_string();
+    let name = butler_webhook::service::API_SERVICE;
+    kubectl(plane, &["patch", "apiservice", name, "--type=merge", "-p", &there]).await;
     for kind in ["mutatingwebhookconfiguration", "validatingwebhookconfiguration"] {
         let shown = kubectl(plane, &["get", kind, "butler-webhook", "-o", "json"]).await;
         let registration: Value = serde_json::from_str(&shown).unwrap();
@@ -84,6 +87,8 @@ async fn one_command_installs_everything_and_the_samples_apply() {
     let port = free_port().unwrap();
     let mut more = reached_as(&plane, "butler-webhook");
     more.push(format!("--listen=127.0.0.1:{port}"));
+    let policy_port = free_port().unwrap();
+    more.push(format!("--service-listen=127.0.0.1:{policy_port}"));
     // What a kubelet mounts for a ConfigMap that is not there.
     let policies = plane.data_directory().join("policies");
     fs::create_dir(&policies).unwrap();
@@ -91,7 +96,7 @@ async fn one_command_installs_everything_and_the_samples_apply() {
     let webhook = tokio::spawn(butler_webhook::run(options("webhook", &more), pending()));
     let more = reached_as(&plane, "butler-reconciler");
     let reconciler = tokio::spawn(butler_reconciler::run(options("reconciler", &more), pending()));
-    play_service(&plane, port).await;
+    play_service(&plane, port, policy_port).await;
 
     let probe = json!({ "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ButlerConfig",
         "metadata": { "name": "probe" }, "spec": {} });
@@ -114,6 +119,11 @@ async fn one_command_installs_everything_and_the_samples_apply() {
     let told = "jsonpath={.status.phase} {.status.clusterCount} {.status.quotaStatus} {.status.resourceUsage.totalNodes}";
     eventually("the team counts its cluster", async || {
         kubectl(&plane, &["get", "team", "team-a", "-o", told]).await == "Ready 1 OK 3"
+    })
+    .await;
+    eventually("policies are shown", async || {
+        let shown = plane.kubectl(&["get", "policies", "-o", "name"]).await.unwrap();
+        shown.stdout.contains("policy.policy.butler.butlerlabs.dev/rule.team")
     })
     .await;
     webhook.abort();

@@ -1,12 +1,18 @@
 //! One connection from its first byte to its last.
 
+use std::convert::Infallible;
+use std::error::Error;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use http::{Request, Response};
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
-use tokio::io::{AsyncRead, AsyncReadExt};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::Finishing;
@@ -58,16 +64,16 @@ pub struct Activity {
     is_refused: AtomicBool,
 }
 
-/// A request in flight, until it is dropped.
+/// A request in flight, until it is dropped: with its answer, or, where that goes on for a while, with the end of it.
 #[derive(Debug)]
-pub struct Asking<'a>(&'a Activity);
+pub struct Asking(Arc<Activity>);
 
 impl Activity {
     /// Notes that a request has begun; it ends when the result is dropped.
-    pub fn ask(&self) -> Asking<'_> {
+    pub fn ask(self: &Arc<Self>) -> Asking {
         self.asked.fetch_add(1, Ordering::Relaxed);
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        Asking(self)
+        Asking(self.clone())
     }
 
     /// Notes that a request was answered without reading its body.
@@ -88,7 +94,7 @@ impl Activity {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for Asking {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
@@ -130,6 +136,39 @@ pub fn http2(limits: &ConnectionLimits) -> http2::Builder<TokioExecutor> {
         .initial_stream_window_size(128 << 10)
         .initial_connection_window_size(1 << 20);
     builder
+}
+
+/// Speaks HTTP with a caller to the end of the connection: HTTP/2 if that was agreed on, else HTTP/1.1.
+pub async fn speak<B, F>(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    is_http2: bool,
+    activity: &Activity,
+    limits: &ConnectionLimits,
+    finishing: Finishing,
+    answer: impl Fn(Request<Incoming>) -> F,
+) -> Ended
+where
+    B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+{
+    let stream = TokioIo::new(stream);
+    let service = service_fn(|request| {
+        let answer = answer(request);
+        async { Ok::<_, Infallible>(answer.await) }
+    });
+    if is_http2 {
+        let connection = http2(limits).serve_connection(stream, service);
+        let close = |connection: Pin<&mut http2::Connection<_, _, _>>| connection.graceful_shutdown();
+        return drive(connection, close, activity, limits, finishing).await;
+    }
+    let connection = http1(limits).serve_connection(stream, service);
+    // Whoever has just connected while we end may ask once: the answer says that the connection closes.
+    let close = |connection: Pin<&mut http1::Connection<_, _>>| {
+        if activity.has_asked() {
+            connection.graceful_shutdown();
+        }
+    };
+    drive(connection, close, activity, limits, finishing).await
 }
 
 /// Runs a connection to its end: its caller's, a long silence, or ours. `close` makes it end after what it is doing.

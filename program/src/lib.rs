@@ -25,5 +25,5 @@ pub use connection::ConnectionLimits;
 pub use failure::Failure;
 pub use listen::{Drain, Drained, Finishing, ListenError, bind, listen};
 pub use plain_port::PlainPort;
-pub use plain_thread::PlainThread;
+pub use plain_thread::{PlainThread, PortThread, Stopped};
 pub use readiness::Readiness;

@@ -53,7 +53,7 @@ impl PlainPort {
     }
 
     async fn serve(self: Arc<Self>, mut stream: TcpStream, finishing: Finishing, _place: Share) {
-        let activity = Activity::default();
+        let activity = Arc::new(Activity::default());
         let service = service_fn(|request| {
             let _asking = activity.ask();
             std::future::ready(Ok::<_, Infallible>(self.answer(&request)))

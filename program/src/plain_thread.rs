@@ -1,4 +1,4 @@
-//! The plain port on a thread of its own.
+//! Ports on threads of their own.
 
 use std::thread::JoinHandle;
 
@@ -11,9 +11,7 @@ use crate::PlainPort;
 /// its work keeps all other threads busy. Dropped, it stops, and is waited for.
 #[derive(Debug)]
 pub struct PlainThread {
-    /// Dropping it is the sign to stop.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    _thread: PortThread,
 }
 
 impl PlainThread {
@@ -22,6 +20,34 @@ impl PlainThread {
     /// # Errors
     /// When there is no thread to be had, or the listener cannot be handed over to it.
     pub fn start(port: PlainPort, listener: TcpListener) -> std::io::Result<Self> {
+        let serve = |listener, stopped| async move { port.run(listener, stopped).await };
+        Ok(Self { _thread: PortThread::start("plain-port", listener, || {}, serve)? })
+    }
+}
+
+/// Any port on a thread of its own, with a runtime of its own: what it does takes one core at most. Dropped, it is asked to
+/// stop, and is waited for.
+#[derive(Debug)]
+pub struct PortThread {
+    /// Dropping it is the sign to stop.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Resolves when a port is to stop.
+pub type Stopped = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl PortThread {
+    /// Begins to serve; `prepare` runs first, on the new thread.
+    ///
+    /// # Errors
+    /// When there is no thread to be had, or the listener cannot be handed over to it.
+    pub fn start<F: Future<Output = ()>>(
+        name: &str,
+        listener: TcpListener,
+        prepare: impl FnOnce() + Send + 'static,
+        serve: impl FnOnce(TcpListener, Stopped) -> F + Send + 'static,
+    ) -> std::io::Result<Self> {
         // A listener belongs to the runtime that made it.
         let listener = listener.into_std()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -30,23 +56,24 @@ impl PlainThread {
             TcpListener::from_std(listener)?
         };
         let (stop, stopped) = oneshot::channel::<()>();
-        let serve = move || {
-            let stopped = async {
+        let work = move || {
+            prepare();
+            let stopped = Box::pin(async {
                 // Nothing is ever sent.
                 let _ = stopped.await;
-            };
-            runtime.block_on(port.run(listener, stopped));
+            });
+            runtime.block_on(serve(listener, stopped));
         };
-        let thread = std::thread::Builder::new().name("plain-port".to_owned()).spawn(serve)?;
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
 
-impl Drop for PlainThread {
+impl Drop for PortThread {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
-            // It ends within the second that whoever asks just now is given; that it panicked was said when it did.
+            // It ends within the second or two that whoever asks just now is given; that it panicked was said when it did.
             let _ = thread.join();
         }
     }

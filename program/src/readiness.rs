@@ -41,7 +41,7 @@ impl Readiness {
     }
 
     /// Whether it is ready, and a line for each check.
-    pub(crate) fn report(&self) -> (bool, String) {
+    pub fn report(&self) -> (bool, String) {
         let drain = if self.is_draining() { Err("the process is ending".to_owned()) } else { Ok(()) };
         let results =
             self.checks.iter().map(|(name, check)| (*name, check())).chain(std::iter::once(("drain", drain)));

@@ -11,6 +11,9 @@ pub struct Options {
     /// Where the API server calls.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:9443")]
     pub listen: SocketAddr,
+    /// Where the API server's aggregator calls the policy service; without it, there is none.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub service_listen: Option<SocketAddr>,
     /// Where /metrics, /livez and /readyz are served, without TLS.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
     pub metrics_listen: SocketAddr,

@@ -23,6 +23,7 @@ use crate::policy_files::{self, Policies, PolicyFiles};
 use crate::quota::{self, Quota};
 use crate::registration;
 use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readiness};
+use crate::service::{self, Service};
 
 /// Why the gate cannot run.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,10 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let client = connect(options.kubeconfig.as_deref()).await?;
     let admission_listener = bind(options.listen).await?;
     let plain_listener = bind(options.metrics_listen).await?;
+    let service_listener = match options.service_listen {
+        Some(address) => Some((address, bind(address).await?)),
+        None => None,
+    };
     let mut registry = Registry::default();
     // Everything that never ends by itself; dropped, and so stopped, when this function returns.
     let mut background = JoinSet::new();
@@ -86,7 +91,7 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     if let Some(directory) = &options.policy_dir {
         let metrics = policy_files::Metrics::default();
         metrics.register(&policies, &mut registry);
-        let events = Events::reported_by("butler-webhook", client.clone(), service(&options));
+        let events = Events::reported_by("butler-webhook", client.clone(), our_service(&options));
         let files = PolicyFiles::new(directory, policies.clone(), metrics);
         let files = files.events(events).facts(snapshots.clone());
         background.spawn(async { match files.run().await {} });
@@ -99,9 +104,10 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         let quota = quota.clone();
         async { match quota.run().await {} }
     });
-    let admission = Admission::new(snapshots, ApiServer::new(client, facts_metrics), admission_metrics)
-        .with_policies(policies.clone())
-        .with_quota(quota);
+    let admission =
+        Admission::new(snapshots, ApiServer::new(client.clone(), facts_metrics), admission_metrics)
+            .with_policies(policies.clone())
+            .with_quota(quota);
 
     let readiness = {
         let serving = serving.clone();
@@ -115,10 +121,13 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
                 Err(format!("not listed yet: {}", kinds.join(", ")))
             }
         };
+        let policies = policies.clone();
         let policies = move || policies.ready();
         let readiness = Readiness::default().check("certificate", certificate).check("facts", facts);
         Arc::new(readiness.check("policies", policies))
     };
+    let service_metrics = service::Metrics::default();
+    service_metrics.register(&mut registry);
     let limits = Limits { in_flight: options.max_in_flight.into(), ..Limits::default() };
     let server_metrics = server::Metrics::default();
     server_metrics.register(&mut registry);
@@ -126,6 +135,15 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let _plain = PlainThread::start(plain_port, plain_listener)
         .map_err(|source| ListenError { address: options.metrics_listen, source })?;
 
+    // Dropped, and so stopped, when the gate has drained.
+    let _service = match service_listener {
+        Some((address, listener)) => {
+            let service =
+                Service::new(client, serving.clone(), policies, readiness.clone(), service_metrics)?;
+            Some(service.start(listener).map_err(|source| ListenError { address, source })?)
+        }
+        None => None,
+    };
     let tls = Arc::new(server_config(serving, proof)?);
     let drain = Drain { notice: Duration::from_secs(options.drain_delay.into()), ..Drain::default() };
     let port = AdmissionPort::new(admission, tls, limits, drain, server_metrics, readiness);
@@ -142,7 +160,7 @@ impl<L: Look> Gate for Admission<L> {
 }
 
 /// What events are about.
-fn service(options: &Options) -> ObjectReference {
+fn our_service(options: &Options) -> ObjectReference {
     ObjectReference {
         api_version: Some("v1".to_owned()),
         kind: Some("Service".to_owned()),
@@ -155,13 +173,17 @@ fn service(options: &Options) -> ObjectReference {
 fn certificates(client: &Client, options: &Options) -> Certificates {
     match &options.certificate_dir {
         Some(directory) => {
-            let events = Events::about(client.clone(), service(options));
+            let events = Events::about(client.clone(), our_service(options));
             Certificates::from_files(Files::in_directory(directory).events(events))
         }
         None => {
             let settings = Settings::for_service(&options.namespace, &options.service)
                 .registration(Registration::mutating(registration::NAME))
                 .registration(Registration::validating(registration::NAME));
+            let settings = match options.service_listen {
+                Some(_) => settings.registration(Registration::api_service(service::API_SERVICE)),
+                None => settings,
+            };
             let settings = options.certificate_name.iter().fold(settings, Settings::name);
             let settings = options.registration_url.iter().fold(settings, Settings::url);
             Certificates::self_managed(client.clone(), settings)

@@ -46,14 +46,19 @@ fn only_who_proves_an_allowed_name_is_recognised() {
     let client = || ExtendedKeyUsagePurpose::ClientAuth;
     let server = ExtendedKeyUsagePurpose::ServerAuth;
     let callers = Callers::new(pem.as_bytes(), ["kube-apiserver", "other.example.com"]).unwrap();
-    let known = |name: &str| Ok(Caller { name: name.to_owned() });
+    let known =
+        |name: &str, common: &str| Ok(Caller { name: name.to_owned(), common_name: Some(common.to_owned()) });
     let not_allowed = |presented: &str| Err(NotProved::NotAllowed { presented: presented.to_owned() });
     let right = certificate(&ours, "kube-apiserver", &[], client());
     let cases = [
-        (vec![right.clone()], 1500, known("kube-apiserver")),
+        (vec![right.clone()], 1500, known("kube-apiserver", "kube-apiserver")),
         (vec![right.clone()], 999, Err(NotProved::NotTrusted)),
         (vec![right], 2001, Err(NotProved::NotTrusted)),
-        (vec![certificate(&ours, "x", &["other.example.com"], client())], 1500, known("other.example.com")),
+        (
+            vec![certificate(&ours, "x", &["other.example.com"], client())],
+            1500,
+            known("other.example.com", "x"),
+        ),
         (vec![certificate(&ours, "mallory", &["m"], client())], 1500, not_allowed("`mallory`, `m`")),
         (
             vec![certificate(&ours, "kube-apiserver-2", &[], client())],
@@ -75,7 +80,9 @@ fn without_allowed_names_any_certificate_of_the_authority_will_do() {
     let (ours, pem) = authority("ours");
     let callers = Callers::new(pem.as_bytes(), []).unwrap();
     let chain = [certificate(&ours, "anybody", &[], ExtendedKeyUsagePurpose::ClientAuth)];
-    assert_eq!(callers.recognise(&chain, at(1500)), Ok(Caller { name: "anybody".to_owned() }));
+    let anybody = "anybody".to_owned();
+    let expected = Caller { name: anybody.clone(), common_name: Some(anybody) };
+    assert_eq!(callers.recognise(&chain, at(1500)), Ok(expected));
 }
 
 #[test]

@@ -17,7 +17,9 @@ use butler_webhook::{
     log::filter,
     registration::{self, Target},
 };
+use k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService;
 use kube::{Client, api::PostParams};
+use serde_json::{Value, json};
 use tracing_subscriber::{
     Layer as _,
     filter::{LevelFilter, Targets},
@@ -30,6 +32,7 @@ use crate::failure::Failure;
 
 const NAMESPACE: &str = include_str!("../../../manifests/webhook/namespace.yaml");
 const RIGHTS: &str = include_str!("../../../manifests/webhook/rbac.yaml");
+const POLICY_SERVICE: &str = include_str!("../../../manifests/webhook/policy-service.yaml");
 /// The user that the ServiceAccount of the manifests is.
 const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-webhook";
 pub(super) const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
@@ -51,6 +54,7 @@ pub(super) async fn prepare(
     let listen = loopback()?;
     Ok(Options {
         listen,
+        service_listen: Some(loopback()?),
         metrics_listen: loopback()?,
         kubeconfig: Some(control_plane.user(ACCOUNT, &GROUPS)?.kubeconfig().to_owned()),
         namespace: "butler-system".to_owned(),
@@ -102,7 +106,39 @@ pub(super) async fn register(control_plane: &ControlPlane, options: &Options) ->
     control_plane.apply(&serde_saphyr::to_string(&registration::mutating(&target))?).await?;
     until("mutating", async || has_defaults(&client).await).await?;
     control_plane.apply(&serde_saphyr::to_string(&registration::validating(&target))?).await?;
-    until("validating", async || refuses_second_settings(&client).await).await
+    until("validating", async || refuses_second_settings(&client).await).await?;
+    register_service(control_plane, &client, options).await
+}
+
+/// Tells the aggregator of the policy service, by a Service that leads to this machine.
+async fn register_service(
+    control_plane: &ControlPlane,
+    client: &Client,
+    options: &Options,
+) -> Result<(), Failure> {
+    let Some(address) = options.service_listen else { return Ok(()) };
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": { "name": options.service, "namespace": options.namespace },
+        "spec": { "type": "ExternalName", "externalName": "localhost" },
+    });
+    control_plane.apply(&service.to_string()).await?;
+    for mut object in serde_saphyr::from_multiple::<Value>(POLICY_SERVICE)? {
+        if let Some(port) = object.pointer_mut("/spec/service/port") {
+            *port = address.port().into();
+        }
+        control_plane.apply(&object.to_string()).await?;
+    }
+    until("policy", async || is_available(client).await).await
+}
+
+/// Whether the aggregator has heard from the policy service.
+async fn is_available(client: &Client) -> bool {
+    let registered: Result<APIService, _> =
+        kube::Api::all(client.clone()).get(butler_webhook::service::API_SERVICE).await;
+    let conditions = registered.ok().and_then(|it| it.status).and_then(|status| status.conditions);
+    conditions.into_iter().flatten().any(|it| it.type_ == "Available" && it.status == "True")
 }
 
 async fn until(stage: &str, mut is_in_force: impl AsyncFnMut() -> bool) -> Result<(), Failure> {

@@ -137,6 +137,7 @@ fn summary(raw: &RawPolicy, bound: &[RawBinding], lines: &Lines<'_>) -> Policy {
         kind: raw.kind,
         file,
         line,
+        text: document(text_of(lines.files, raw.place.file), raw.place.span.start).to_owned(),
         bindings: bindings.collect(),
         ours_only: None,
         expressions: expressions.map(|expression| stated(expression, lines)).collect(),
@@ -169,6 +170,18 @@ impl<'f> Lines<'f> {
         };
         (file.path.clone(), ends.partition_point(|end| *end < place.span.start) + 1)
     }
+}
+
+/// The document of a text that a place is in: between the lines that begin with `---`.
+fn document(text: &str, at: usize) -> &str {
+    let (before, after) = text.split_at_checked(at).unwrap_or((text, ""));
+    let start = before.rfind("\n---").map_or(0, |line| line + 1);
+    let start = match text.get(start..) {
+        Some(rest) if rest.starts_with("---") => start + rest.find('\n').map_or(rest.len(), |end| end + 1),
+        _ => start,
+    };
+    let end = after.find("\n---").map_or(text.len(), |line| at + line + 1);
+    text.get(start.min(at)..end).unwrap_or(text)
 }
 
 fn text_of(files: &[SourceFile], number: usize) -> &str {

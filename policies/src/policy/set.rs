@@ -41,6 +41,8 @@ pub struct Policy {
     pub file: String,
     /// The line it begins at, from 1.
     pub line: usize,
+    /// Its document, as it is written.
+    pub text: String,
     /// Its bindings, by name.
     pub bindings: Vec<Bound>,
     /// What keeps it from being used in kube-apiserver, if anything.

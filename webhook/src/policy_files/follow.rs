@@ -156,7 +156,8 @@ impl PolicyFiles {
         let Loaded { set, problems } = loaded;
         let (hash, count) = (set.hash().to_owned(), set.policies().len());
         self.have_params(&set).await;
-        self.policies.replace(set);
+        let placed = problems.iter().map(|it| (it.clone(), it.place(files).unwrap_or((1, 1))));
+        self.policies.replace_with(set, placed.collect());
         self.metrics.loaded(&problems, Timestamp::now());
         log(&problems, files);
         tracing::info!(hash, policies = count, files = files.len(), "policies are in force");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
-use butler_policies::policy::{Evaluation, Kind, PolicySet, WantedParams};
+use butler_policies::policy::{Evaluation, Kind, PolicySet, Problem, WantedParams};
 use tokio::sync::watch;
 
 use super::meters::Meters;
@@ -16,6 +16,8 @@ pub struct Policies {
     /// Why there is no set.
     missing: Mutex<String>,
     wanted_params: watch::Sender<BTreeSet<WantedParams>>,
+    /// Rung when another set is in force.
+    changes: watch::Sender<()>,
 }
 
 /// A set of policies with what was counted of each.
@@ -23,6 +25,8 @@ pub struct Policies {
 pub struct InForce {
     /// The policies.
     pub set: PolicySet,
+    /// What is worth knowing about their files, each with line and column, both from 1.
+    pub problems: Vec<(Problem, (usize, usize))>,
     pub(super) meters: Meters,
 }
 
@@ -48,6 +52,7 @@ impl Policies {
             current: ArcSwapOption::empty(),
             missing: Mutex::new("not loaded yet".to_owned()),
             wanted_params: watch::Sender::default(),
+            changes: watch::Sender::default(),
         }
     }
 
@@ -63,9 +68,20 @@ impl Policies {
 
     /// Takes a set into force. What was counted of policies that it has, too, goes on.
     pub fn replace(&self, set: PolicySet) {
+        self.replace_with(set, Vec::new());
+    }
+
+    /// The same, of files that there is something to say about.
+    pub(super) fn replace_with(&self, set: PolicySet, problems: Vec<(Problem, (usize, usize))>) {
         self.want(set.wanted_params().iter().cloned().collect());
         let meters = Meters::of(&set, self.current.load().as_deref().map(|before| &before.meters));
-        self.current.store(Some(Arc::new(InForce { set, meters })));
+        self.current.store(Some(Arc::new(InForce { set, problems, meters })));
+        self.changes.send_replace(());
+    }
+
+    /// Is rung whenever another set is in force.
+    pub fn changes(&self) -> watch::Receiver<()> {
+        self.changes.subscribe()
     }
 
     /// The params that have to be watched for those in force.

@@ -119,7 +119,7 @@ struct Shown(Arc<Policies>);
 impl Collector for Shown {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let Some(in_force) = self.0.current() else { return Ok(()) };
-        let InForce { set, meters } = &*in_force;
+        let InForce { set, meters, .. } = &*in_force;
         encoder
             .encode_descriptor(
                 "loaded",

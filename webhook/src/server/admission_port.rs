@@ -1,16 +1,10 @@
 //! The port that kube-apiserver calls.
 
-use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use butler_program::connection::{self, Activity, Ended};
 use butler_program::{Budget, Drain, Drained, Finishing, Share, listen};
-use hyper::server::conn::{http1, http2};
-use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use rustls::ServerConfig;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -102,55 +96,17 @@ async fn serve<G: Gate>(
     };
     let activity = Arc::new(Activity::default());
     let is_http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-    let ended = if is_http2 {
-        speak_http2(&shared, &activity, &mut stream, finishing).await
-    } else {
-        speak_http1(&shared, &activity, &mut stream, finishing).await
+    let limits = shared.limits.connection();
+    let answer = |request| {
+        let (shared, activity) = (shared.clone(), activity.clone());
+        async move { request::answer(&shared, &activity, request).await }
     };
+    let ended = connection::speak(&mut stream, is_http2, &activity, &limits, finishing, answer).await;
     match ended {
         Ended::Finished => {}
         Ended::NothingAsked => shared.metrics.ended("nothing-asked", 1),
         Ended::Idle => shared.metrics.ended("idle", 1),
         Ended::Malformed => shared.metrics.ended("malformed", 1),
     }
-    connection::linger(stream.get_mut().0, ended, &activity, &shared.limits.connection()).await;
-}
-
-async fn speak_http1<G: Gate>(
-    shared: &Shared<G>,
-    activity: &Activity,
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    finishing: Finishing,
-) -> Ended {
-    let service =
-        service_fn(
-            |request| async move { Ok::<_, Infallible>(request::answer(shared, activity, request).await) },
-        );
-    let connection =
-        connection::http1(&shared.limits.connection()).serve_connection(TokioIo::new(stream), service);
-    // Whoever has just connected while we end may ask once: the answer says that the connection closes.
-    let close = |connection: Pin<&mut http1::Connection<_, _>>| {
-        if activity.has_asked() {
-            connection.graceful_shutdown();
-        }
-    };
-    connection::drive(connection, close, activity, &shared.limits.connection(), finishing).await
-}
-
-async fn speak_http2<G: Gate>(
-    shared: &Arc<Shared<G>>,
-    activity: &Arc<Activity>,
-    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
-    finishing: Finishing,
-) -> Ended {
-    let service = service_fn(|request| {
-        let (shared, activity) = (shared.clone(), activity.clone());
-        async move { Ok::<_, Infallible>(request::answer(&shared, &activity, request).await) }
-    });
-    let connection =
-        connection::http2(&shared.limits.connection()).serve_connection(TokioIo::new(stream), service);
-    let close = |connection: Pin<&mut http2::Connection<_, _, _>>| {
-        connection.graceful_shutdown();
-    };
-    connection::drive(connection, close, activity, &shared.limits.connection(), finishing).await
+    connection::linger(stream.get_mut().0, ended, &activity, &limits).await;
 }

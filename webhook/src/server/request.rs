@@ -1,6 +1,7 @@
 //! One request and its answer.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use butler_program::connection::Activity;
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use crate::endpoint::Endpoint;
 /// Answers, whatever comes.
 pub(super) async fn answer<G: Gate>(
     shared: &Shared<G>,
-    activity: &Activity,
+    activity: &Arc<Activity>,
     request: Request<Incoming>,
 ) -> Response<Full<Bytes>> {
     let _asking = activity.ask();

@@ -33,8 +33,24 @@ pub(crate) async fn call(
     bundle: &[u8],
     identity: Option<Identity<'_>>,
 ) -> (Vec<u8>, io::Result<()>) {
+    let body = review();
+    let request = format!(
+        "POST /validate-butler-butlerlabs-dev-v1alpha1-team HTTP/1.1\r\nHost: gate\r\nContent-Type: application/json\r\n\
+         Connection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+    send(port, bundle, identity, &request).await
+}
+
+/// Everything that comes back over TLS for any request.
+pub(crate) async fn send(
+    port: u16,
+    bundle: &[u8],
+    identity: Option<Identity<'_>>,
+    request: &str,
+) -> (Vec<u8>, io::Result<()>) {
     let mut answer = Vec::new();
-    let result = exchange(port, bundle, identity, &mut answer).await;
+    let result = exchange(port, bundle, identity, request, &mut answer).await;
     (answer, result)
 }
 
@@ -42,18 +58,13 @@ async fn exchange(
     port: u16,
     bundle: &[u8],
     identity: Option<Identity<'_>>,
+    request: &str,
     answer: &mut Vec<u8>,
 ) -> io::Result<()> {
     let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await?;
     let name = ServerName::from(std::net::IpAddr::from(Ipv4Addr::LOCALHOST));
     let mut stream = TlsConnector::from(Arc::new(config(bundle, identity))).connect(name, stream).await?;
-    let body = review();
-    let head = format!(
-        "POST /validate-butler-butlerlabs-dev-v1alpha1-team HTTP/1.1\r\nHost: gate\r\nContent-Type: application/json\r\n\
-         Connection: close\r\nContent-Length: {}\r\n\r\n",
-        body.len(),
-    );
-    stream.write_all(format!("{head}{body}").as_bytes()).await?;
+    stream.write_all(request.as_bytes()).await?;
     stream.flush().await?;
     stream.read_to_end(answer).await?;
     Ok(())

@@ -47,6 +47,8 @@ pub(crate) struct Setup {
     pub(crate) recorded: bool,
     /// Whether the program reads policies from a directory.
     pub(crate) policies: bool,
+    /// Whether the policy service is served, and known to the aggregator.
+    pub(crate) service: bool,
     /// For how many seconds a replica that is asked to stop goes on.
     pub(crate) drain_delay: u16,
     /// Within how many seconds the API server gives up a request, if not as it does by itself.
@@ -61,6 +63,7 @@ impl Default for Setup {
             audited: false,
             recorded: false,
             policies: false,
+            service: false,
             drain_delay: 0,
             request_timeout: None,
         }
@@ -72,6 +75,8 @@ pub(crate) struct Gate {
     // Before the control plane, which they talk to and whose directory has their logs.
     replicas: Vec<Replica>,
     balancer: Balancer,
+    /// In front of the policy service of all replicas.
+    service_balancer: Balancer,
     setup: Setup,
     account: User,
     client: Client,
@@ -97,12 +102,17 @@ impl Gate {
         }
         let account = plane.user(ACCOUNT, &GROUPS).unwrap();
         let (client, balancer) = (plane.client().await.unwrap(), Balancer::start().await);
-        let mut gate = Self { replicas: Vec::new(), balancer, setup, account, client, plane };
+        let service_balancer = Balancer::start().await;
+        let mut gate =
+            Self { replicas: Vec::new(), balancer, service_balancer, setup, account, client, plane };
         fs::create_dir(gate.policy_directory()).unwrap();
         for _ in 0..setup.replicas {
             gate.add_replica().await;
         }
         gate.register().await;
+        if setup.service {
+            gate.register_service().await;
+        }
         gate
     }
 
@@ -130,8 +140,8 @@ impl Gate {
         let log = self.plane.logs().join(format!("butler-webhook-{number}.log"));
         let replica = loop {
             let arguments = self.arguments();
-            let mut replica =
-                Replica::start(&arguments, free_port().unwrap(), free_port().unwrap(), log.clone());
+            let ports = [(); 3].map(|()| free_port().unwrap());
+            let mut replica = Replica::start(&arguments, ports, self.setup.service, log.clone());
             if replica.is_ready_at_last().await {
                 break replica;
             }
@@ -139,6 +149,7 @@ impl Gate {
             assert!(replica.log().contains("in use"), "the webhook has ended:\n{}", replica.log());
         };
         self.balancer.add(replica.port());
+        self.service_balancer.add(replica.service_port());
         self.replicas.push(replica);
     }
 
@@ -172,6 +183,7 @@ impl Gate {
     pub(crate) fn stop_replica(&mut self, index: usize) {
         let mut replica = self.replicas.remove(index);
         self.balancer.remove(replica.port());
+        self.service_balancer.remove(replica.service_port());
         replica.stop();
     }
 
@@ -198,6 +210,27 @@ impl Gate {
             tried.is_err_and(|refused| refused.to_string().contains(refusal))
         })
         .await;
+    }
+
+    /// Makes the service known as the manifest does, except for where it is, and waits until the aggregator is content.
+    async fn register_service(&self) {
+        let service = json!({ "apiVersion": "v1", "kind": "Service",
+            "metadata": { "name": "butler-webhook", "namespace": "butler-system" },
+            "spec": { "type": "ExternalName", "externalName": "localhost" } });
+        self.plane.apply(&service.to_string()).await.unwrap();
+        let manifest = read("manifests/webhook/policy-service.yaml");
+        let port = format!("port: {}", self.service_balancer.port());
+        assert!(manifest.contains("port: 8443"));
+        self.plane.apply(&manifest.replace("port: 8443", &port)).await.unwrap();
+        eventually("the policy service is available", async || self.is_service_available().await).await;
+    }
+
+    /// What the aggregator says of the policy service.
+    pub(crate) async fn is_service_available(&self) -> bool {
+        let path = "-o=jsonpath={.status.conditions[?(@.type==\"Available\")].status}";
+        let name = butler_webhook::service::API_SERVICE;
+        let shown = self.plane.kubectl(&["get", "apiservice", name, path]).await.unwrap();
+        shown.stdout == "True"
     }
 
     async fn dry_create(&self, kind: &str) -> Result<DynamicObject, kube::Error> {

@@ -25,4 +25,5 @@ mod rotation;
 mod same_file_again;
 mod samples;
 mod seeds;
+mod service;
 mod suite;

@@ -10,6 +10,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use kube::api::{Api, Patch, PatchParams};
 use serde_json::json;
 
+use crate::direct::{send, trusted};
 use crate::harness::{Gate, Setup};
 use crate::objects::{documents, eventually, objects_of, read};
 
@@ -44,7 +45,7 @@ metadata: { name: brief }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_program_is_refused_nothing_and_uses_what_it_is_given() {
-    let gate = Gate::start(Setup { audited: true, ..Setup::default() }).await;
+    let gate = Gate::start(Setup { audited: true, service: true, ..Setup::default() }).await;
     for sample in ["namespaces", "butler-config", "teams", "provider-config", "addon-definitions"] {
         gate.plane().apply(&read(&format!("manifests/samples/platform/{sample}.yaml"))).await.unwrap();
     }
@@ -52,6 +53,7 @@ async fn the_program_is_refused_nothing_and_uses_what_it_is_given() {
     somebody_without_the_right_to_administer_is_told_so(&gate).await;
     certificates_are_looked_after(&gate).await;
     a_team_takes_its_ledger_along(&gate).await;
+    somebody_comes_with_a_token(&gate).await;
 
     assert_eq!(gate.refusals(), [""; 0]);
     let log = gate.replicas()[0].log();
@@ -74,6 +76,15 @@ async fn somebody_without_the_right_to_administer_is_told_so(gate: &Gate) {
         output.stderr.contains("spec.resourceLimits")
     })
     .await;
+}
+
+/// To the policy service. Whether a token is one is asked of the API server.
+async fn somebody_comes_with_a_token(gate: &Gate) {
+    let request =
+        "GET /apis HTTP/1.1\r\nHost: service\r\nConnection: close\r\nAuthorization: Bearer x\r\n\r\n";
+    let bundle = trusted(gate.client()).await;
+    let (answer, _) = send(gate.replicas()[0].service_port(), &bundle, None, request).await;
+    assert!(answer.starts_with(b"HTTP/1.1 401 "), "{}", String::from_utf8_lossy(&answer));
 }
 
 /// The ledger of a team that goes without clusters goes too.

@@ -15,17 +15,23 @@ pub(crate) struct Replica {
     program: Held,
     port: u16,
     metrics_port: u16,
+    service_port: u16,
     log: PathBuf,
 }
 
 impl Replica {
-    pub(super) fn start(arguments: &[String], port: u16, metrics_port: u16, log: PathBuf) -> Self {
+    /// On these ports: the gate's, the plain one, and, where it is wanted, the policy service's.
+    pub(super) fn start(arguments: &[String], ports: [u16; 3], has_service: bool, log: PathBuf) -> Self {
+        let [port, metrics_port, service_port] = ports;
         let mut command = Command::new(env!("CARGO_BIN_EXE_butler-webhook"));
         command.args(arguments);
         command.arg(format!("--listen=127.0.0.1:{port}"));
         command.arg(format!("--metrics-listen=127.0.0.1:{metrics_port}"));
+        if has_service {
+            command.arg(format!("--service-listen=127.0.0.1:{service_port}"));
+        }
         let program = Held::start(&command, Streams::to_log(&log).unwrap()).unwrap();
-        Self { program, port, metrics_port, log }
+        Self { program, port, metrics_port, service_port, log }
     }
 
     /// Waits until it is ready; not so if it ends before.
@@ -48,6 +54,11 @@ impl Replica {
     /// Where it serves TLS.
     pub(crate) fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Where the policy service is, if there is one.
+    pub(crate) fn service_port(&self) -> u16 {
+        self.service_port
     }
 
     /// Everything that it has logged.
