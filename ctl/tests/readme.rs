@@ -95,7 +95,7 @@ fn a_first_cluster_a_first_denial_and_a_first_policy_are_as_shown() {
     let policy = shown_in("A first policy");
     assert!(first.len() >= 6 && policy.len() >= 2, "{} and {} commands", first.len(), policy.len());
     for Shown { command, output } in first.into_iter().chain(policy) {
-        let command = command.replace(".butler", data_dir);
+        let command = command.replace(" .butler", &format!(" {data_dir}"));
         // As in a terminal, where it does not matter which of the two a line was written to.
         let script = format!("{exports}\n{{ {command}\n}} 2>&1");
         let started = Instant::now();
@@ -106,8 +106,9 @@ fn a_first_cluster_a_first_denial_and_a_first_policy_are_as_shown() {
                 break;
             }
             // Policies come into force a moment after their file is there, and until then the answer is another one.
+            let is_harmless = command.contains("--dry-run") || command.starts_with("kubectl get ");
             assert!(
-                command.contains("--dry-run") && started.elapsed() < PATIENCE,
+                is_harmless && started.elapsed() < PATIENCE,
                 "$ {command}\nshould print\n{}\nand prints\n{printed}",
                 output.join("\n")
             );
