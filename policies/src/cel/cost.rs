@@ -287,7 +287,8 @@ impl Rule {
             Self::Walk => size(0).saturating_mul(read(each.saturating_mul(4)).saturating_add(1)),
             Self::Network { .. } => read(3 * 16).saturating_add(2).saturating_add(read(size(1))),
             Self::MakeList => made(1.0, result),
-            Self::Flatten => made(1.0, size(0).saturating_mul(size(1))),
+            // A depth below zero comes to more than can be counted.
+            Self::Flatten => size(0).saturating_mul(size(1)).saturating_add(1 + LIST),
             Self::CompareAll(at) => made(2.0 + TRAVERSAL, size(at).saturating_mul(size(at))),
             Self::CompareBoth { .. } => size(0).saturating_mul(size(1)).saturating_mul(2).saturating_add(1),
         }

@@ -8,7 +8,7 @@ mod complete;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
@@ -241,8 +241,12 @@ impl<'r> Run<'r, '_> {
     /// them changes it.
     fn all(&mut self, due: Option<&BTreeSet<Key>>) -> Result<(), Refusal> {
         let mut was_applied = false;
+        // What each policy has spent with each binding, over all mutations and params.
+        let mut spent: BTreeMap<(Arc<str>, Arc<str>), u64> = BTreeMap::new();
         for invocation in self.invocations() {
-            was_applied |= self.invoke(&invocation, due)?;
+            let Due { policy, binding, .. } = &invocation;
+            let names = (Arc::clone(&policy.definition.name), Arc::clone(&binding.name));
+            was_applied |= self.invoke(&invocation, due, spent.entry(names).or_default())?;
         }
         // Kubernetes takes an object for changed as soon as a policy was applied to it, whatever came of it.
         if was_applied {
@@ -282,9 +286,20 @@ impl<'r> Run<'r, '_> {
     }
 
     /// Runs one policy with one param; says whether any mutation was applied.
-    fn invoke(&mut self, invocation: &Due<'r>, due: Option<&BTreeSet<Key>>) -> Result<bool, Refusal> {
+    fn invoke(
+        &mut self,
+        invocation: &Due<'r>,
+        due: Option<&BTreeSet<Key>>,
+        spent: &mut u64,
+    ) -> Result<bool, Refusal> {
         let Due { policy, binding, param } = invocation;
+        if *spent >= POLICY_LIMIT {
+            let outcome = self.too_many(invocation, spent);
+            note(self.mutated, policy, Some(binding), outcome, 0);
+            return Ok(false);
+        }
         let (met, mut cost) = self.conditions(invocation)?;
+        *spent += cost;
         match met {
             Conditions::Met => {}
             Conditions::Unmet => {
@@ -307,7 +322,14 @@ impl<'r> Run<'r, '_> {
         let mut was_applied = false;
         let mut outcome = Outcome::Allowed;
         for (number, mutation) in policy.mutations.iter().enumerate() {
-            match self.mutation(invocation, mutation, &mut cost) {
+            if *spent >= POLICY_LIMIT {
+                outcome = outcome.max(self.too_many(invocation, spent));
+                break;
+            }
+            let before = cost;
+            let result = self.mutation(invocation, mutation, &mut cost);
+            *spent += cost - before;
+            match result {
                 Ok(object) => {
                     was_applied = true;
                     let changed = object.filter(|object| *object != self.object);
@@ -334,6 +356,16 @@ impl<'r> Run<'r, '_> {
         }
         note(self.mutated, policy, Some(binding), outcome, cost);
         Ok(was_applied)
+    }
+
+    /// Refuses what comes after mutations and params that have used up what a policy and a binding may spend together. Each
+    /// has Kubernetes' own budget, but however many there are, they cannot keep the gate busy. It is told once.
+    fn too_many(&mut self, invocation: &Due<'r>, spent: &mut u64) -> Outcome {
+        if std::mem::replace(spent, u64::MAX) == u64::MAX {
+            return Outcome::Skipped;
+        }
+        let Due { policy, binding, .. } = invocation;
+        refuse(self.mutated, policy, Some(binding), OVER_BUDGET.to_owned(), Reason::Invalid)
     }
 
     fn conditions(&self, invocation: &Due<'_>) -> Result<(Conditions, u64), Refusal> {

@@ -82,10 +82,19 @@ fn judge(
         let mut run =
             Run { policy, binding, judged, annotations: &mut annotations, result: Outcome::Skipped, cost: 0 };
         match prepared {
-            Ok(values) => params.iter().for_each(|params| match params {
-                None => run.evaluate(values),
-                Some(params) => run.evaluate(&with_params(values, Some(params))),
-            }),
+            Ok(values) => {
+                for params in &params {
+                    // Each param has Kubernetes' budgets; however many there are, together they have one more.
+                    if run.cost >= POLICY_LIMIT {
+                        run.decide(&[Decided::Failed(OVER_BUDGET.to_owned())]);
+                        break;
+                    }
+                    match params {
+                        None => run.evaluate(values),
+                        Some(params) => run.evaluate(&with_params(values, Some(params))),
+                    }
+                }
+            }
             Err(Unprepared::Object(message)) => {
                 let message = message.clone();
                 params.iter().for_each(|_| run.decide(&[Decided::Failed(message.clone())]));
@@ -353,9 +362,13 @@ fn message(value: &Value<'_>) -> Option<String> {
     (!text.is_empty() && text.len() <= LONGEST_MESSAGE && !text.contains('\n')).then(|| text.to_owned())
 }
 
+/// The first bytes of a text. kube-apiserver cuts through a letter, too, and for each byte that is left of it the log has
+/// the sign for what cannot be read.
 fn cut(mut text: String, longest: usize) -> String {
-    let end = (0..=longest.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let longest = longest.min(text.len());
+    let end = text.floor_char_boundary(longest);
     text.truncate(end);
+    text.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, longest - end));
     text
 }
 

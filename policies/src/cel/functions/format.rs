@@ -26,6 +26,10 @@ const MAXIMUM_WIDTH: usize = 1_000_000;
 /// Containers within containers that are written.
 const MAXIMUM_DEPTH: usize = 500;
 
+/// From here on, the digits of a number are worked out one by one.
+const LARGE: f64 = 1e22;
+const WORK_OF_A_LARGE_NUMBER: u64 = 1_000;
+
 /// What stops writing: a mistake, or too much to write.
 enum Stop {
     Wrong(String),
@@ -81,7 +85,7 @@ impl Writer<'_> {
             (Kind::Decimal, Value::Int(value)) => value.to_string(),
             (Kind::Decimal, Value::Uint(value)) => value.to_string(),
             (Kind::Fixed, value) => match number(value) {
-                Some(value) => Self::fixed(value, clause.precision),
+                Some(value) => self.long(value, || Self::fixed(value, clause.precision))?,
                 None => return Err(refused(clause.kind, value)),
             },
             (Kind::Scientific, value) => match number(value) {
@@ -115,6 +119,14 @@ impl Writer<'_> {
             let _ = if upper { write!(out, "{byte:02X}") } else { write!(out, "{byte:02x}") };
         }
         Ok(out)
+    }
+
+    /// Writes out all digits of a number, which takes its time for those that have many.
+    fn long(&mut self, value: f64, write: impl FnOnce() -> String) -> Result<String, Stop> {
+        if value.abs() >= LARGE && !self.meter.look(WORK_OF_A_LARGE_NUMBER) {
+            return Err(Stop::TooMuch);
+        }
+        Ok(write())
     }
 
     /// Digits grouped by thousands.
@@ -238,7 +250,10 @@ impl Writer<'_> {
                 Ok(text) => self.push(&format!("b{}", quoted(text))),
                 Err(_) => Err(Stop::Wrong(UNREADABLE.to_owned())),
             },
-            Value::Double(value) if value.is_finite() => self.push(&format!("{value:.6}")),
+            Value::Double(value) if value.is_finite() => {
+                let text = self.long(*value, || format!("{value:.6}"))?;
+                self.push(&text)
+            }
             Value::Double(value) => self.push(&quoted(&double_text(*value))),
             Value::Duration(length) => self.push(&format!("duration({})", quoted(&duration_text(*length)))),
             Value::Timestamp(time) => self.push(&format!("timestamp({})", quoted(&timestamp_text(*time)))),

@@ -1,6 +1,7 @@
 //! Versions after semver.org.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 
 use super::quoted::quoted;
 use super::{Declaration, Scene, no_such_overload};
@@ -81,11 +82,11 @@ pub(crate) struct Semver {
     text: String,
 }
 
-/// A part of what precedes a release.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A part of what precedes a release; a word by its place in the text.
+#[derive(Clone, Debug)]
 enum Identifier {
     Number(u64),
-    Word(String),
+    Word(Range<usize>),
 }
 
 impl Semver {
@@ -97,6 +98,7 @@ impl Semver {
         let (Some(major), Some(minor), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
             return Err("No Major.Minor.Patch elements found".to_owned());
         };
+        let places = major.len() + minor.len();
         let (major, minor) = (number("Major", major)?, number("Minor", minor)?);
         let (rest, build) = match rest.split_once('+') {
             Some((rest, build)) => (rest, Some(build)),
@@ -106,11 +108,14 @@ impl Semver {
             Some((patch, before)) => (patch, Some(before)),
             None => (rest, None),
         };
-        let patch = number("Patch", patch)?;
+        let (patch, written) = (number("Patch", patch)?, patch);
         let mut identifiers = Vec::new();
         if let Some(before) = before {
+            // Behind the three numbers, two dots and a dash.
+            let mut at = places + written.len() + "..-".len();
             for part in before.split('.') {
-                identifiers.push(identifier(part)?);
+                identifiers.push(identifier(part, at)?);
+                at += part.len() + ".".len();
             }
         }
         for part in build.iter().flat_map(|build| build.split('.')) {
@@ -159,28 +164,32 @@ impl Semver {
                 (true, false) => Ordering::Greater,
                 (false, true) => Ordering::Less,
                 (false, false) => {
-                    let parts = self.before.iter().zip(&other.before);
-                    let first = parts.map(|(left, right)| left.order(right)).find(|order| order.is_ne());
+                    let mut orders = self
+                        .before
+                        .iter()
+                        .zip(&other.before)
+                        .map(|(left, right)| self.order(left, other, right));
+                    let first = orders.find(|order| order.is_ne());
                     first.unwrap_or_else(|| self.before.len().cmp(&other.before.len()))
                 }
             }
         })
     }
 
+    fn order(&self, left: &Identifier, other: &Self, right: &Identifier) -> Ordering {
+        match (left, right) {
+            (Identifier::Number(left), Identifier::Number(right)) => left.cmp(right),
+            (Identifier::Number(_), Identifier::Word(_)) => Ordering::Less,
+            (Identifier::Word(_), Identifier::Number(_)) => Ordering::Greater,
+            (Identifier::Word(left), Identifier::Word(right)) => {
+                self.text.get(left.clone()).cmp(&other.text.get(right.clone()))
+            }
+        }
+    }
+
     /// The version as it was written, once normalised.
     pub(crate) fn as_str(&self) -> &str {
         &self.text
-    }
-}
-
-impl Identifier {
-    fn order(&self, other: &Self) -> Ordering {
-        match (self, other) {
-            (Self::Number(left), Self::Number(right)) => left.cmp(right),
-            (Self::Number(_), Self::Word(_)) => Ordering::Less,
-            (Self::Word(_), Self::Number(_)) => Ordering::Greater,
-            (Self::Word(left), Self::Word(right)) => left.cmp(right),
-        }
     }
 }
 
@@ -205,7 +214,8 @@ fn digits(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("strconv.ParseUint: parsing {}: {why}", quoted(text)))
 }
 
-fn identifier(text: &str) -> Result<Identifier, String> {
+/// A part of what precedes a release, which begins at this place.
+fn identifier(text: &str, at: usize) -> Result<Identifier, String> {
     if text.is_empty() {
         return Err("Prerelease is empty".to_owned());
     }
@@ -217,7 +227,7 @@ fn identifier(text: &str) -> Result<Identifier, String> {
         return digits(text).map(Identifier::Number);
     }
     if text.bytes().all(allowed) {
-        return Ok(Identifier::Word(text.to_owned()));
+        return Ok(Identifier::Word(at..at + text.len()));
     }
     Err(format!("Invalid character(s) found in prerelease {}", quoted(text)))
 }

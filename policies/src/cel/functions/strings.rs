@@ -144,8 +144,24 @@ fn byte_of(text: &str, character: i64) -> Option<usize> {
     if text.is_ascii() {
         return (character <= text.len()).then_some(character);
     }
-    text.char_indices().map(|(at, _)| at).chain([text.len()]).nth(character)
+    // Blocks that end before it are counted and passed over as a whole.
+    let mut left = character;
+    let mut start = 0;
+    for block in text.as_bytes().chunks(BLOCK) {
+        let begun = block.iter().filter(|byte| (**byte as i8) >= -0x40).count();
+        if begun > left {
+            break;
+        }
+        left -= begun;
+        start += block.len();
+    }
+    let start = (start..=text.len()).find(|at| text.is_char_boundary(*at))?;
+    let rest = text.get(start..)?;
+    rest.char_indices().map(|(at, _)| start + at).chain([text.len()]).nth(left)
 }
+
+/// Bytes that are counted at once.
+const BLOCK: usize = 256;
 
 fn out_of_range<'a>(index: i64) -> Value<'a> {
     Value::error(format!("index out of range: {index}"))

@@ -18,6 +18,9 @@ pub(crate) enum Equality {
 /// What one step into a container counts as; it is slower than comparing two scalars.
 const STEP: u64 = 5;
 
+/// Lists within joined lists that are passed in the time that a scalar is compared.
+const HOPS: u64 = 4;
+
 /// Compares two values, looking at no more than `work` parts of them, without recursion.
 pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>, work: &mut u64) -> Equality {
     if let (Value::Optional(Some(left)), Value::Optional(Some(right))) = (left, right) {
@@ -68,7 +71,11 @@ fn shallow(left: &Value<'_>, right: &Value<'_>) -> Option<Equality> {
 fn deep(left: &Value<'_>, right: &Value<'_>, work: &mut u64) -> Equality {
     let mut pending = vec![(left.clone(), right.clone(), 0_usize)];
     while let Some((left, right, at)) = pending.pop() {
-        let Some(rest) = work.checked_sub(STEP) else { return Equality::TooMuch };
+        let hops = match (&left, &right) {
+            (Value::List(one), Value::List(other)) => u64::from(one.hops() + other.hops()) / HOPS,
+            _ => 0,
+        };
+        let Some(rest) = work.checked_sub(STEP + hops) else { return Equality::TooMuch };
         *work = rest;
         let (inner, again) = match (&left, &right) {
             (Value::List(one), Value::List(other)) => match (one.get(at), other.get(at)) {

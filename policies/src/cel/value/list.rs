@@ -136,6 +136,14 @@ impl<'a> List<'a> {
         }
     }
 
+    /// How many lists may lie between it and an item: those it was joined of.
+    pub(crate) fn hops(&self) -> u32 {
+        match &self.0 {
+            Kind::Joined(joined) => joined.depth,
+            _ => 0,
+        }
+    }
+
     /// The item at `index`, counted from 0.
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Value<'a>> {

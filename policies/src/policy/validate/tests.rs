@@ -377,6 +377,11 @@ fn audit_annotations_are_joined_and_cut() {
         judged.denials[0].detail,
         "expression 'object.none + \"\"' resulted in error: no such key: none"
     );
+    for (longest, kept) in
+        [(9, "€€"), (6, "€€"), (5, "€\u{fffd}\u{fffd}"), (4, "€\u{fffd}"), (3, "€"), (0, "")]
+    {
+        assert_eq!(super::cut("€€".to_owned(), longest), kept);
+    }
 }
 
 #[test]
