@@ -1,5 +1,7 @@
 //! Who is in a Team.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +18,47 @@ pub struct TeamAccess {
     /// Groups of an identity provider; everybody in a group gets its role.
     #[serde(default, deserialize_with = "crate::wire::or_default", skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<TeamGroup>,
+}
+
+impl TeamAccess {
+    /// Finds whom an environment of the team means. There may be very many of both.
+    pub fn roster(&self) -> Roster<'_> {
+        let mut roster = Roster::default();
+        for user in &self.users {
+            roster.exact.entry(&user.name).or_insert(user);
+            roster.folded.entry(user.name.to_lowercase()).or_insert(user);
+        }
+        for group in &self.groups {
+            roster.groups.entry(&group.name).or_default().push(group);
+        }
+        roster
+    }
+}
+
+/// Everybody in a team, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Roster<'a> {
+    exact: HashMap<&'a str, &'a TeamUser>,
+    folded: HashMap<String, &'a TeamUser>,
+    groups: HashMap<&'a str, Vec<&'a TeamGroup>>,
+}
+
+impl<'a> Roster<'a> {
+    /// The person whom an environment means by that name: the team's, however it is spelt. Addresses are the same in large
+    /// and small letters.
+    pub fn user(&self, name: &str) -> Option<&'a TeamUser> {
+        self.exact.get(name).or_else(|| self.folded.get(&name.to_lowercase())).copied()
+    }
+
+    /// The groups of the team that an environment means by this one: of the same name, and of its identity provider if it
+    /// names one.
+    pub fn groups(&self, group: &TeamGroup) -> impl Iterator<Item = &'a TeamGroup> {
+        let provider = group.identity_provider().map(str::to_owned);
+        let named = self.groups.get(group.name.as_str()).cloned().unwrap_or_default();
+        named
+            .into_iter()
+            .filter(move |own| provider.is_none() || provider.as_deref() == own.identity_provider())
+    }
 }
 
 /// A person in a team.
@@ -96,6 +139,26 @@ mod tests {
         assert_eq!(group(json!({"name": "sre"})), "sre");
         assert_eq!(group(json!({"name": "sre", "identityProvider": ""})), "sre");
         assert_eq!(group(json!({"name": "sre", "identityProvider": "okta"})), "okta:sre");
+    }
+
+    #[test]
+    fn an_environment_means_the_people_and_groups_of_its_team() {
+        let access: TeamAccess = serde_json::from_value(json!({
+            "users": [{"name": "Bo@example.org"}, {"name": "ana"}, {"name": "Ana"}],
+            "groups": [{"name": "sre", "identityProvider": "okta"}, {"name": "sre"}, {"name": "dev"}],
+        }))
+        .expect("access");
+        let user = |name: &str| access.roster().user(name).map(|user| user.name.as_str());
+        assert_eq!(user("bo@EXAMPLE.org"), Some("Bo@example.org"));
+        assert_eq!((user("Ana"), user("ANA"), user("eve")), (Some("Ana"), Some("ana"), None));
+        let groups = |value| {
+            let group: TeamGroup = serde_json::from_value(value).expect("group");
+            access.roster().groups(&group).map(TeamGroup::subject).collect::<Vec<_>>()
+        };
+        assert_eq!(groups(json!({"name": "sre"})), ["okta:sre", "sre"]);
+        assert_eq!(groups(json!({"name": "sre", "identityProvider": "okta"})), ["okta:sre"]);
+        assert_eq!(groups(json!({"name": "dev", "identityProvider": "okta"})), [""; 0]);
+        assert_eq!(groups(json!({"name": "SRE"})), [""; 0]);
     }
 
     #[test]

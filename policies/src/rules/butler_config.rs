@@ -1,6 +1,6 @@
 //! The platform's settings are one object, named `butler`, that can be read.
 //!
-//! Fields: `metadata.name`; `spec.defaultNamespace` (not one of Kubernetes' or the platform's own); `spec.controlPlaneExposure` (Ingress and
+//! Fields: `metadata.name`; `spec.defaultNamespace` (not one of Kubernetes', the platform's own, or a team's); `spec.controlPlaneExposure` (Ingress and
 //! Gateway need `hostname`, Gateway also `gatewayRef` as `namespace/name`); `spec.supportedKubernetes` (minors, in order);
 //! `spec.defaultTeamLimits` (amounts); `spec.clusterDefaults`; `spec.chartSources`. Deleting it, or repairing it, always works.
 //! A `defaultProviderConfigRef` that does not exist yet is a warning: a platform is set up in some order.
@@ -15,7 +15,7 @@ use butler_api::reference::SYSTEM_NAMESPACE;
 
 use super::addons::offered;
 use super::{Case, check_amounts, name_of};
-use crate::facts::Lookup;
+use crate::facts::{FactKey, Lookup};
 use crate::finding::{Fault, Finding, Findings};
 use crate::quota::lowered::Lowered;
 
@@ -57,6 +57,13 @@ pub(super) fn check(case: &Case<'_, ButlerConfig>, findings: &mut Findings) {
         let message =
             format!("`{namespace}` belongs to Kubernetes; choose another, for example `butler-tenants`");
         findings.invalid(NAMESPACE, "spec.defaultNamespace", message);
+    } else if case.facts.teams().any(|team| name_of(&team.metadata) == namespace)
+        || matches!(case.facts.namespace(namespace), Lookup::Found(found) if found.team.is_some())
+    {
+        let message =
+            format!("`{namespace}` is the namespace of a team; choose another, for example `butler-tenants`");
+        let finding = Finding::deny(Fault::Invalid, NAMESPACE, "spec.defaultNamespace", message);
+        findings.add(finding.resting_on(FactKey::Team(namespace.to_owned())));
     }
     let exposure = &spec.control_plane_exposure;
     if exposure.mode() != ExposureMode::LoadBalancer && exposure.hostname().is_none() {
@@ -187,7 +194,7 @@ mod tests {
 
     #[test]
     fn each_way_to_be_wrong() {
-        let table: [(Value, &[&str]); 15] = [
+        let table: [(Value, &[&str]); 16] = [
             (json!({}), &[]),
             (
                 json!({"metadata": {"name": "other"}}),
@@ -206,6 +213,12 @@ mod tests {
                 &[
                     "spec.defaultNamespace: `butler-system` has the platform's own objects, among them credentials; choose another, \
                    for example `butler-tenants`",
+                ],
+            ),
+            (
+                json!({"spec": {"defaultNamespace": "payments"}}),
+                &[
+                    "spec.defaultNamespace: `payments` is the namespace of a team; choose another, for example `butler-tenants`",
                 ],
             ),
             (

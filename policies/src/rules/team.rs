@@ -102,11 +102,10 @@ fn check_name(case: &Case<'_, Team>, findings: &mut Findings) {
 
 fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
     let spec = &case.object.spec;
-    let users: HashSet<String> = spec.access.users.iter().map(|own| own.name.to_lowercase()).collect();
-    let groups: HashSet<&str> = spec.access.groups.iter().map(|own| own.name.as_str()).collect();
+    let roster = spec.access.roster();
     for (place, environment) in spec.environments.iter().enumerate() {
         for (index, user) in environment.access.users.iter().enumerate() {
-            if !users.contains(&user.name.to_lowercase()) {
+            if roster.user(&user.name).is_none() {
                 let path = format!("spec.environments[{place}].access.users[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add them to `spec.access.users` first",
@@ -116,11 +115,11 @@ fn check_environments(case: &Case<'_, Team>, findings: &mut Findings) {
             }
         }
         for (index, group) in environment.access.groups.iter().enumerate() {
-            if !groups.contains(group.name.as_str()) {
+            if roster.groups(group).next().is_none() {
                 let path = format!("spec.environments[{place}].access.groups[{index}].name");
                 let message = format!(
                     "`{}` is not in the team; add it to `spec.access.groups` first",
-                    excerpt(&group.name)
+                    excerpt(&group.subject())
                 );
                 findings.invalid(NOT_IN_TEAM, path, message);
             }

@@ -169,6 +169,16 @@ fn access_to_an_environment_is_within_the_teams() {
             "spec.environments[0].access.groups[0].name: `g` is not in the team; add it to `spec.access.groups` first"
         ]
     );
+    let mut tied = with(json!({"groups": [{"name": "sre"}, {"name": "sre", "identityProvider": "other"}]}));
+    tied.spec.access.groups =
+        serde_json::from_value(json!([{"name": "sre", "identityProvider": "okta"}])).expect("groups");
+    assert_eq!(
+        on_create(check, &tied, &facts()),
+        [
+            "spec.environments[0].access.groups[1].name: `other:sre` is not in the team; add it to `spec.access.groups` first"
+        ],
+        "another provider's group of that name is another group"
+    );
 }
 
 #[test]
