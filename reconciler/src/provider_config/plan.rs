@@ -63,8 +63,8 @@ fn credentials(provider: &ProviderConfig, observed: &Observed) -> Result<Need, P
             wanted(sets)
         )),
         Some(Credentials::Forbidden) => invalid(format!(
-            "spec.credentialsRef: butler-reconciler may not read the Secret {place}; bind the ClusterRole \
-             `butler-reconciler-credentials` to it in that namespace"
+            "spec.credentialsRef: butler-reconciler may not read the Secret {place}; add its name to the Role \
+             `butler-reconciler-credentials` in that namespace"
         )),
         Some(Credentials::Keys(keys)) => {
             let own = provider.spec.credentials_ref.as_ref().and_then(|it| it.key());

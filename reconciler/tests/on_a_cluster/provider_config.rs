@@ -2,11 +2,12 @@
 
 use butler_api::{NetworkPool, ProviderConfig, TenantCluster};
 use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::rbac::v1::Role;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::world::{World, cluster, delete, message, shown, until, until_gone};
+use crate::world::{World, cluster, delete, message, patch, shown, until, until_gone};
 
 fn provider(spec: Value) -> Value {
     json!({ "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ProviderConfig",
@@ -35,23 +36,35 @@ async fn a_provider_lives() {
     let providers = world.within::<ProviderConfig>("butler-system");
     let secrets = world.within::<Secret>("butler-system");
 
-    // Created without credentials, which come later.
+    // Created with credentials that nobody has said may be read, and then without any, which come later.
+    world.apply(&secret(json!({ "kubeconfig": "hunter2" }))).await;
     world.apply(&harvester(json!({}))).await;
-    let lacking = until(&providers, "harvester-prod", "it lacks credentials", |it| {
-        conditions(it)
-            == [
-                "CredentialsValid False CredentialsInvalid",
-                "PoolAvailable True NotRequired",
-                "Ready False CredentialsInvalid",
-            ]
+    until(&providers, "harvester-prod", "it says what to do", |it| {
+        let status = it.status.clone().unwrap_or_default();
+        message(&status.conditions, "CredentialsValid")
+            == "spec.credentialsRef: butler-reconciler may not read the Secret `butler-system/creds`; add its name to the \
+                Role `butler-reconciler-credentials` in that namespace"
     })
     .await;
+    delete(&secrets, "creds").await;
+    let named = json!({ "rules": [
+        { "apiGroups": [""], "resources": ["secrets"], "resourceNames": ["harvester-prod", "creds"], "verbs": ["get"] }] });
+    patch(&world.within::<Role>("butler-system"), "butler-reconciler-credentials", named).await;
+    let lacking = until(&providers, "harvester-prod", "it lacks credentials", |it| {
+        message(&it.status.clone().unwrap_or_default().conditions, "CredentialsValid")
+            == "spec.credentialsRef: there is no Secret `butler-system/creds`; create it with `kubeconfig`"
+    })
+    .await;
+    assert_eq!(
+        conditions(&lacking),
+        [
+            "CredentialsValid False CredentialsInvalid",
+            "PoolAvailable True NotRequired",
+            "Ready False CredentialsInvalid",
+        ]
+    );
     let status = lacking.status.clone().unwrap();
     assert_eq!((status.ready, status.validated), (Some(false), Some(false)));
-    assert_eq!(
-        message(&status.conditions, "CredentialsValid"),
-        "spec.credentialsRef: there is no Secret `butler-system/creds`; create it with `kubeconfig`"
-    );
     world.apply(&secret(json!({ "password": "hunter2" }))).await;
     until(&providers, "harvester-prod", "it lacks a key", |it| {
         let status = it.status.clone().unwrap_or_default();

@@ -37,7 +37,6 @@ const RESOURCES: [&str; 16] = [
 
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["get", "list", "watch", "create", "update", "patch", "delete"];
-const ONE_BY_ONE: &[&str] = &["get", "create", "update", "patch", "delete"];
 const SCALE: &[&str] = &["get", "update", "patch"];
 
 /// What a role may do with a resource in the team's namespace. All that is not here is forbidden.
@@ -49,7 +48,6 @@ fn allowed(role: &str, resource: &str) -> &'static [&'static str] {
         ("viewer", _) => &[],
         (_, "butler.butlerlabs.dev/tenantclusters" | "butler.butlerlabs.dev/tenantaddons") => WRITE,
         (_, "butler.butlerlabs.dev/tenantclusters/scale") => SCALE,
-        (_, "/secrets") => ONE_BY_ONE,
         _ => &[],
     }
 }
