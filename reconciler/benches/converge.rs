@@ -26,6 +26,8 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 const TEAMS: usize = 1000;
+/// The ratio that is promised.
+const MOST: f64 = 2.0;
 /// As many as the reconciler has workers.
 const AT_ONCE: usize = 8;
 const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-reconciler";
@@ -39,7 +41,11 @@ fn main() {
         println!("bare writes of {TEAMS} teams: {:.1} s", bare.as_secs_f64());
         let converged = converge().await;
         println!("{TEAMS} teams from nothing to Ready: {:.1} s", converged.as_secs_f64());
-        println!("ratio teams={:.2}", converged.as_secs_f64() / bare.as_secs_f64());
+        let ratio = converged.as_secs_f64() / bare.as_secs_f64();
+        if ratio > MOST {
+            println!("ABOVE {MOST:.2}: the logic takes more time than the writes themselves");
+        }
+        println!("ratio teams={ratio:.2}");
     });
 }
 

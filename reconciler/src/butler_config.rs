@@ -6,6 +6,7 @@ mod observe;
 mod plan;
 mod status;
 
+use butler_api::condition::{self, Statement};
 use butler_api::{ButlerConfig, ButlerConfigStatus};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
@@ -62,6 +63,16 @@ impl Controller for ButlerConfigs {
 
     fn status(&self, config: &ButlerConfig, outcome: &Outcome<Self>, now: Timestamp) -> ButlerConfigStatus {
         status::status(config, outcome, now)
+    }
+
+    fn unreadable(
+        mut old: ButlerConfigStatus,
+        ready: Statement,
+        generation: i64,
+        now: Timestamp,
+    ) -> ButlerConfigStatus {
+        condition::set(&mut old.conditions, ready, generation, now);
+        old
     }
 
     fn conditions(status: &ButlerConfigStatus) -> &[Condition] {

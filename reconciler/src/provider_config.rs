@@ -7,7 +7,7 @@ mod status;
 
 use std::time::Duration;
 
-use butler_api::condition::{self, READY};
+use butler_api::condition::{self, READY, Statement};
 use butler_api::labels::finalizers;
 use butler_api::{ProviderConfig, ProviderConfigStatus};
 use jiff::Timestamp;
@@ -86,6 +86,17 @@ impl Controller for ProviderConfigs {
         status::status(provider, outcome, now)
     }
 
+    fn unreadable(
+        mut old: ProviderConfigStatus,
+        ready: Statement,
+        generation: i64,
+        now: Timestamp,
+    ) -> ProviderConfigStatus {
+        condition::set(&mut old.conditions, ready, generation, now);
+        old.ready = Some(false);
+        old
+    }
+
     fn conditions(status: &ProviderConfigStatus) -> &[Condition] {
         &status.conditions
     }
@@ -100,5 +111,9 @@ impl Controller for ProviderConfigs {
 
     fn forget(&self, key: &Key) {
         self.metrics.forget(key);
+    }
+
+    fn retire(&self) {
+        self.metrics.clear();
     }
 }

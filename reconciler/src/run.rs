@@ -90,7 +90,8 @@ struct Engine {
 
 impl Engine {
     /// Waits for the lease, works for as long as it is held, and begins anew when it is lost: everything that a term has
-    /// begun ends with it, so there is nothing that a new process would do better.
+    /// begun ends with it and is waited for, so there is nothing that a new process would do better. The lease is given up
+    /// only after that, too.
     async fn work_until(
         &self,
         stop: impl Future<Output = ()>,
@@ -105,19 +106,23 @@ impl Engine {
                 held = candidate.acquire() => held,
             };
             let mut work = std::pin::pin!(self.controllers(held.term(), &is_stopping));
-            let is_over = tokio::select! {
-                () = stop.as_mut() => false,
-                () = work.as_mut() => true,
-                () = candidate.keep(&mut held) => true,
-            };
-            if is_over {
-                continue;
+            tokio::select! {
+                () = stop.as_mut() => {}
+                () = candidate.keep(&mut held) => {
+                    work.await;
+                    continue;
+                }
+                // The term is over, which is about to be noticed and said.
+                () = work.as_mut() => {
+                    candidate.keep(&mut held).await;
+                    continue;
+                }
             }
             readiness.drain();
             stopping.send_replace(true);
             tokio::select! {
-                () = work => {}
-                () = candidate.keep(&mut held) => return,
+                () = work.as_mut() => {}
+                () = candidate.keep(&mut held) => return work.await,
             }
             return candidate.release(held).await;
         }

@@ -2,6 +2,11 @@
 //!
 //! Read in this order: `observe` looks at what is there, `rights` says who may do what, `plan` says what is to be done,
 //! `apply` does it, `status` says how it went.
+//!
+//! There is no ResourceQuota and no LimitRange, and no field that asks for one: what runs, runs in a team's clusters and
+//! their own namespaces, never in the team's, where only its TenantClusters and TenantAddons are. How much of those there
+//! may be is `spec.resourceLimits`, which the gate holds to exactly; a quota of Kubernetes', which counts objects only, would
+//! be a second and weaker answer to the same question.
 
 mod apply;
 mod observe;
@@ -9,6 +14,7 @@ mod plan;
 mod rights;
 mod status;
 
+use butler_api::condition::Statement;
 use butler_api::labels::finalizers;
 use butler_api::{Team, TeamStatus};
 use jiff::Timestamp;
@@ -75,6 +81,10 @@ impl Controller for Teams {
 
     fn status(&self, team: &Team, outcome: &Outcome<Self>, now: Timestamp) -> TeamStatus {
         status::status(team, outcome, now)
+    }
+
+    fn unreadable(old: TeamStatus, ready: Statement, generation: i64, now: Timestamp) -> TeamStatus {
+        status::unreadable(old, ready, generation, now)
     }
 
     fn conditions(status: &TeamStatus) -> &[Condition] {

@@ -35,19 +35,19 @@ impl Queues {
     /// Watches every kind, and gives a turn to whomever a change concerns.
     pub(crate) fn fill(&self, watches: &mut Watches) {
         macro_rules! watch {
-            ($($how:ident $cache:ident => $hear:ident,)*) => {$({
+            ($($how:ident $cache:ident $(with $turns:expr)? => $hear:ident,)*) => {$({
                 let queues = self.clone();
-                watches.$how(&self.known.$cache, move |change| queues.$hear(&change));
+                watches.$how(&self.known.$cache, $($turns,)? move |change| queues.$hear(&change));
             })*};
         }
         watch! {
-            ours configs => config_changed,
-            ours teams => team_changed,
-            ours clusters => cluster_changed,
-            ours addons => addon_changed,
-            ours providers => provider_changed,
-            ours pools => pool_changed,
-            ours ledgers => ledger_changed,
+            ours configs with Some(self.configs.clone()) => config_changed,
+            ours teams with Some(self.teams.clone()) => team_changed,
+            ours clusters with None => cluster_changed,
+            ours addons with None => addon_changed,
+            ours providers with Some(self.providers.clone()) => provider_changed,
+            ours pools with None => pool_changed,
+            ours ledgers with None => ledger_changed,
             theirs namespaces => namespace_changed,
             theirs roles => changed_in_namespace,
             theirs role_bindings => changed_in_namespace,
@@ -126,7 +126,7 @@ impl Queues {
         self.team(name);
         let config = Key::cluster_wide(CONFIG_NAME);
         if self.known.configs.get(&config).is_some_and(|it| it.spec.default_namespace() == name) {
-            self.configs.add(config);
+            self.configs.add_for_others(config);
         }
     }
 
@@ -146,7 +146,7 @@ impl Queues {
     fn team(&self, name: &str) {
         let key = Key::cluster_wide(name);
         if self.known.teams.get(&key).is_some() {
-            self.teams.add(key);
+            self.teams.add_for_others(key);
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use butler_api::butler_config::status::OtherMode;
 use butler_api::butler_config::{CONFIG_NAME, MultiTenancyMode};
 use butler_api::condition::reason;
-use butler_api::labels::{MANAGED_BY, MANAGED_BY_BUTLER};
+use butler_api::labels::{self, MANAGED_BY, MANAGED_BY_BUTLER};
 use butler_api::names::dns_label;
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::{ButlerConfig, TenantCluster};
@@ -19,7 +19,7 @@ use serde_json::json;
 use super::MANAGER;
 use super::observe::Observed;
 use crate::frame::Problem;
-use crate::frame::child::{Step, is_butlers, step};
+use crate::frame::child::{Step, is_butlers, label, step};
 
 /// How many clusters a message names.
 const NAMED: usize = 3;
@@ -82,6 +82,12 @@ fn namespace(config: &ButlerConfig, observed: &Observed) -> DefaultNamespace {
     }
     if name.starts_with("kube-") || name == SYSTEM_NAMESPACE {
         let message = format!("`{name}` is no place for clusters; choose another");
+        return unusable(reason::NAMESPACE_ERROR, message);
+    }
+    let is_a_teams = observed.teams.iter().any(|team| team.name_any() == name)
+        || observed.namespace.as_ref().is_some_and(|it| label(&it.metadata, labels::TEAM).is_some());
+    if is_a_teams {
+        let message = format!("`{name}` is the namespace of a team; choose another");
         return unusable(reason::NAMESPACE_ERROR, message);
     }
     match &observed.namespace {
@@ -201,6 +207,21 @@ mod tests {
         let going =
             namespace(json!({ "name": "butler-tenants", "deletionTimestamp": "2026-01-02T03:04:05Z" }));
         assert!(shown(&plan(&config(json!({})), &going)).starts_with("Deleting: "));
+    }
+
+    #[test]
+    fn the_namespace_of_a_team_stays_the_teams() {
+        let named = config(json!({ "defaultNamespace": "payments" }));
+        let refusal =
+            "NamespaceError: spec.defaultNamespace: `payments` is the namespace of a team; choose another";
+        let labels = json!({ (labels::TEAM): "payments", MANAGED_BY: MANAGED_BY_BUTLER });
+        assert_eq!(
+            shown(&plan(&named, &namespace(json!({ "name": "payments", "labels": labels })))),
+            refusal
+        );
+        let team = Arc::new(object("Team", json!({ "name": "payments" }), json!({})));
+        let observed = Observed { teams: vec![team], ..Observed::default() };
+        assert_eq!(shown(&plan(&named, &observed)), refusal, "it may have none yet");
     }
 
     #[test]

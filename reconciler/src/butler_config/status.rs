@@ -21,7 +21,7 @@ pub(super) fn status(
         Some(Ok(())) => Statement::holds(about::CONFIGURED, reason::CONFIG_VALID, ""),
         None => Statement::is_unknown(about::CONFIGURED, reason::PENDING, "nothing has been looked at yet"),
     };
-    for statement in [configured, namespace(config, outcome)] {
+    for statement in [configured, namespace(config, outcome, now)] {
         condition::set(&mut status.conditions, statement, generation, now);
     }
     let ready = condition::summarise(&status.conditions, READY, &[about::CONFIGURED, about::NAMESPACE_READY]);
@@ -41,7 +41,7 @@ pub(super) fn status(
     status
 }
 
-fn namespace(config: &ButlerConfig, outcome: &Outcome<ButlerConfigs>) -> Statement {
+fn namespace(config: &ButlerConfig, outcome: &Outcome<ButlerConfigs>, now: Timestamp) -> Statement {
     let (condition, name) = (about::NAMESPACE_READY, config.spec.default_namespace());
     match (outcome.plan.as_ref().map(|plan: &Plan| &plan.namespace), outcome.trouble()) {
         (Some(DefaultNamespace::NotRequired), _) => {
@@ -56,7 +56,9 @@ fn namespace(config: &ButlerConfig, outcome: &Outcome<ButlerConfigs>) -> Stateme
             Statement::fails(condition, problem.reason, problem.message.clone())
         }
         (Some(DefaultNamespace::Ours(_)), _) if outcome.applied.namespace => {
-            Statement::holds(condition, reason::READY, "")
+            let before =
+                config.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default();
+            outcome.holds(condition, |_| true, before, config.metadata.generation.unwrap_or_default(), now)
         }
         (_, Some(trouble)) => Statement::fails(condition, reason::CREATE_FAILED, trouble),
         (_, None) => Statement::is_unknown(condition, reason::PENDING, "nothing has been done yet"),

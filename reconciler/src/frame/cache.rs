@@ -52,10 +52,22 @@ pub struct Change<'a, K> {
     pub new: Option<&'a K>,
 }
 
+/// What is known of an object that is not what its kind should be.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Its metadata, which can always be read.
+    pub metadata: ObjectMeta,
+    /// What is wrong with the rest.
+    pub why: String,
+    /// Whether the object says so of itself.
+    pub is_told: bool,
+}
+
 /// Under which words an object is found besides its name.
 type Index<K> = fn(&K) -> Vec<String>;
 
-/// All objects of one kind that were heard of, by name and by index. Cheap to clone.
+/// All objects of one kind that were heard of, by name and by index. Cheap to clone. Of an object that became unreadable,
+/// what it was before is still known: others that build on it are not to be torn down by a slip of somebody's pen.
 pub struct Cache<K> {
     inner: Arc<RwLock<Inner<K>>>,
     synced: Arc<watch::Sender<bool>>,
@@ -64,6 +76,7 @@ pub struct Cache<K> {
 
 struct Inner<K> {
     objects: HashMap<Key, Arc<K>>,
+    unreadable: HashMap<Key, Arc<Unreadable>>,
     index: HashMap<String, BTreeSet<Key>>,
 }
 
@@ -82,13 +95,18 @@ impl<K> fmt::Debug for Cache<K> {
 impl<K: Resource> Cache<K> {
     /// Knows nothing yet. `index` gives the words under which [`by`](Self::by) finds an object.
     pub fn new(index: Index<K>) -> Self {
-        let inner = Inner { objects: HashMap::new(), index: HashMap::new() };
+        let inner = Inner { objects: HashMap::new(), unreadable: HashMap::new(), index: HashMap::new() };
         Self { inner: Arc::new(RwLock::new(inner)), synced: Arc::new(watch::Sender::new(false)), index }
     }
 
     /// The object.
     pub fn get(&self, key: &Key) -> Option<Arc<K>> {
         self.read().objects.get(key).cloned()
+    }
+
+    /// What is wrong with the object, if it cannot be read as it now is.
+    pub fn unreadable(&self, key: &Key) -> Option<Arc<Unreadable>> {
+        self.read().unreadable.get(key).cloned()
     }
 
     /// The objects under that word, by name.
@@ -113,9 +131,11 @@ impl<K: Resource> Cache<K> {
         self.len() == 0
     }
 
-    /// The names of everything.
+    /// The names of everything, also of what cannot be read.
     pub fn keys(&self) -> Vec<Key> {
-        self.read().objects.keys().cloned().collect()
+        let inner = self.read();
+        let unreadable = inner.unreadable.keys().filter(|key| !inner.objects.contains_key(*key));
+        inner.objects.keys().chain(unreadable).cloned().collect()
     }
 
     /// Whether the kind has been listed.
@@ -142,6 +162,10 @@ impl<K: Resource> Cache<K> {
         if old.as_ref().is_some_and(|old| version(old.meta()) >= version(new.meta())) {
             return;
         }
+        if inner.unreadable.get(&key).is_some_and(|it| version(&it.metadata) >= version(new.meta())) {
+            return;
+        }
+        inner.unreadable.remove(&key);
         self.forget_words(&mut inner, &key, old.as_deref());
         for word in (self.index)(&new) {
             inner.index.entry(word).or_default().insert(key.clone());
@@ -151,10 +175,25 @@ impl<K: Resource> Cache<K> {
         tell(Change { old: old.as_deref(), new: Some(&new) });
     }
 
+    /// Notes that an object cannot be read as it now is. Whether that is new.
+    pub(super) fn note(&self, unreadable: Unreadable) -> bool {
+        let (key, new) = (Key::of(&unreadable.metadata), version(&unreadable.metadata));
+        let mut inner = self.write();
+        let is_known = inner.objects.get(&key).is_some_and(|it| version(it.meta()) >= new)
+            || inner.unreadable.get(&key).is_some_and(|it| version(&it.metadata) >= new);
+        if !is_known {
+            inner.unreadable.insert(key, Arc::new(unreadable));
+        }
+        !is_known
+    }
+
     /// Forgets an object that is gone, unless something newer of that name is known.
     pub(super) fn take_out(&self, gone: &ObjectMeta, tell: impl FnOnce(Change<'_, K>)) {
         let key = Key::of(gone);
         let mut inner = self.write();
+        if inner.unreadable.get(&key).is_some_and(|it| version(&it.metadata) <= version(gone)) {
+            inner.unreadable.remove(&key);
+        }
         let Some(old) = inner.objects.get(&key).cloned() else { return };
         if version(old.meta()) > version(gone) {
             return;
@@ -170,6 +209,7 @@ impl<K: Resource> Cache<K> {
         let gone: Vec<Key> = self.keys().into_iter().filter(|key| !listed.contains(key)).collect();
         for key in gone {
             let mut inner = self.write();
+            inner.unreadable.remove(&key);
             let Some(old) = inner.objects.remove(&key) else { continue };
             self.forget_words(&mut inner, &key, Some(&old));
             drop(inner);
@@ -251,6 +291,25 @@ mod tests {
         cache.take_in(object("a", 6, "x"), |change| told += u32::from(change.old.is_some()));
         cache.take_out(&object("a", 7, "x").metadata, |change| told += u32::from(change.new.is_none()));
         assert_eq!((told, cache.len()), (2, 0));
+    }
+
+    #[test]
+    fn what_became_unreadable_is_noted_once_and_known_as_it_was() {
+        let (cache, key) = (cache(), Key::namespaced("n", "a"));
+        let unreadable = |version| Unreadable {
+            metadata: object("a", version, "x").metadata,
+            why: "?".into(),
+            is_told: false,
+        };
+        cache.learn(object("a", 5, "x"));
+        assert!(!cache.note(unreadable(5)) && cache.unreadable(&key).is_none());
+        assert!(cache.note(unreadable(6)) && !cache.note(unreadable(6)));
+        assert_eq!((names(cache.by("x")), cache.keys().len()), (vec!["a".to_owned()], 1));
+        cache.learn(object("a", 7, "x"));
+        assert!(cache.unreadable(&key).is_none(), "it was mended");
+        assert!(cache.note(unreadable(8)));
+        cache.take_out(&object("a", 9, "x").metadata, |_| {});
+        assert!(cache.keys().is_empty() && cache.unreadable(&key).is_none());
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! What has to happen to one child, so that it is as it should be. Pure.
 //!
 //! A child is desired as the body of a server-side apply: only the fields that we own. It is written only if something
-//! of that is not so, or if we own something that is not desired any more.
+//! of that is not so, or if we own something that is not desired any more. What a step does to something that is there
+//! ([`Hand::set_right`](super::Hand::set_right)) and what it makes ([`Hand::make`](super::Hand::make)) are done apart, so
+//! that nobody who is to lose something keeps it until something else could be made.
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use butler_program::Failure;
+use butler_api::condition::{self, ConditionStatus, Statement, reason};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::core::object::HasStatus;
@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::hand::Reachable;
-use super::{Error, Hand, Key};
+use super::{Error, Hand, Key, SetBack};
 
 /// The steps of one kind. The frame calls them in this order, for each object by itself.
 pub trait Controller: Send + Sync + Sized + 'static {
@@ -64,6 +64,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
     /// so that times stay where nothing else changes.
     fn status(&self, object: &Self::Object, outcome: &Outcome<Self>, now: Timestamp) -> Self::Status;
 
+    /// What an object says of itself that cannot be read: `ready` instead of what it said before in sum. Pure.
+    fn unreadable(old: Self::Status, ready: Statement, generation: i64, now: Timestamp) -> Self::Status;
+
     /// The conditions in a status.
     fn conditions(status: &Self::Status) -> &[Condition];
 
@@ -77,6 +80,9 @@ pub trait Controller: Send + Sync + Sized + 'static {
 
     /// The object is gone, and with it what was shown of it.
     fn forget(&self, _: &Key) {}
+
+    /// This replica works no more, so what it shows of objects would only grow old.
+    fn retire(&self) {}
 }
 
 /// How far a reconcile came.
@@ -91,7 +97,7 @@ pub struct Outcome<C: Controller> {
     /// What failed.
     pub error: Option<Error>,
     /// What of ours others had changed, and was set back.
-    pub set_back: Vec<String>,
+    pub set_back: Vec<SetBack>,
 }
 
 impl<C: Controller> Default for Outcome<C> {
@@ -101,13 +107,44 @@ impl<C: Controller> Default for Outcome<C> {
 }
 
 impl<C: Controller> Outcome<C> {
-    /// What to tell people about what failed: what they can change, and what we do meanwhile.
+    /// What to tell people about what failed.
     pub fn trouble(&self) -> Option<String> {
-        let error = self.error.as_ref()?;
-        let advice = match error.label() {
-            Failure::FORBIDDEN => "; give butler-reconciler the rights of its manifests again",
-            _ => "; it is tried again",
+        self.error.as_ref().map(Error::told)
+    }
+
+    /// What to tell people about what was set back of these kinds; nothing if nothing was.
+    pub(super) fn set_back_of(&self, is_meant: impl Fn(&str) -> bool) -> String {
+        let what = self.set_back.iter().filter(|it| is_meant(&it.kind)).map(ToString::to_string);
+        match what.collect::<Vec<_>>().join("; ") {
+            nothing if nothing.is_empty() => nothing,
+            what => format!("{SET_BACK}{what}"),
+        }
+    }
+
+    /// A condition that holds, with what was set back of these kinds, and when. That stays to be read until the object is
+    /// changed or something else is wrong: the next look comes too soon for anybody to have seen it.
+    pub fn holds(
+        &self,
+        condition: &'static str,
+        is_meant: impl Fn(&str) -> bool,
+        before: &[Condition],
+        generation: i64,
+        now: Timestamp,
+    ) -> Statement {
+        let message = match self.set_back_of(is_meant) {
+            nothing if nothing.is_empty() => {
+                let old = condition::get(before, condition).filter(|old| {
+                    ConditionStatus::from_wire(&old.status) == ConditionStatus::True
+                        && old.observed_generation == Some(generation)
+                        && old.message.starts_with(SET_BACK)
+                });
+                old.map(|old| old.message.clone()).unwrap_or_default()
+            }
+            what => format!("{what} ({now:.0})"),
         };
-        Some(format!("{error}{advice}"))
+        Statement::holds(condition, reason::READY, message)
     }
 }
+
+/// How every note of something that was set back begins.
+const SET_BACK: &str = "set back ";

@@ -25,9 +25,8 @@ pub struct News {
 
 impl News {
     /// What others had changed was set back.
-    pub(super) fn of_set_back(what: &[String]) -> Option<Self> {
-        let note = format!("set back {}", what.join("; "));
-        (!what.is_empty()).then_some(Self { is_warning: true, reason: "SetBack", note })
+    pub(super) fn of_set_back(note: String) -> Option<Self> {
+        (!note.is_empty()).then_some(Self { is_warning: true, reason: "SetBack", note })
     }
 
     /// What is new about an object as a whole: only what its summary says otherwise than before.

@@ -38,6 +38,9 @@ pub enum Error {
     /// The steps of one reconcile took too long together.
     #[error("the reconcile did not end within {0} s and was given up")]
     TooSlow(u64),
+    /// A defect of ours. Where is in the log.
+    #[error("butler-reconciler has a defect that this object brings out; its log says where")]
+    Panicked,
 }
 
 impl Error {
@@ -52,7 +55,17 @@ impl Error {
             Self::NotLeading => "NotLeading",
             Self::Api { failure, .. } => failure.label,
             Self::TooSlow(_) => "TooSlow",
+            Self::Panicked => "Panicked",
         }
+    }
+
+    /// What to tell people: what they can change, and what we do meanwhile.
+    pub fn told(&self) -> String {
+        let advice = match self.label() {
+            Failure::FORBIDDEN => "; give butler-reconciler the rights of its manifests again",
+            _ => "; it is tried again",
+        };
+        format!("{self}{advice}")
     }
 
     /// Whether what we knew was not the newest. That is nobody's fault, and over as soon as we have heard of it.

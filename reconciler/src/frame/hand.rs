@@ -3,12 +3,14 @@
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use butler_program::Failure;
+use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::core::Request;
 use kube::{Client, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -30,6 +32,30 @@ pub(super) struct About {
     pub(super) reconcile: u64,
 }
 
+/// A version that no object has: revisions of etcd begin with 1 before anything is stored. An apply that is bound to it
+/// makes an object, or is refused because there is one; an unbound one would merge our fields into whatever is there. A
+/// plain create would do the same, but count as an update: then we would own every default that the API server fills in,
+/// and could not give up by a later apply what we do not want any more.
+const NO_VERSION: &str = "1";
+
+/// Something of ours that others had changed, and that was set back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetBack {
+    /// Its kind.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// Who had changed it.
+    pub by: Vec<String>,
+}
+
+impl fmt::Display for SetBack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = self.by.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
+        write!(f, "{} `{}`, which {by} had changed", self.kind, self.name)
+    }
+}
+
 /// Writes on behalf of one object, for as long as the lease is safely held. Everything else can only read.
 pub struct Hand {
     pub(super) client: Client,
@@ -40,7 +66,7 @@ pub struct Hand {
     pub(super) manager: &'static str,
     pub(super) about: About,
     pub(super) written: AtomicU32,
-    pub(super) set_back: Mutex<Vec<String>>,
+    pub(super) set_back: Mutex<Vec<SetBack>>,
 }
 
 impl Debug for Hand {
@@ -98,39 +124,60 @@ impl Drop for OnItsWay<'_> {
 }
 
 impl Hand {
-    /// Does what a step says and keeps the cache at what came out of it. The child as it is now, if there is one.
+    /// Does what a step says, and keeps the cache at what came out of it.
     ///
     /// # Errors
     /// When the lease is not safely held or the API server does not do it.
-    pub async fn carry_out<L>(&self, step: &Step<L>, cache: &Cache<L>) -> Result<Option<Arc<L>>, Error>
+    pub async fn carry_out<L>(&self, step: &Step<L>, cache: &Cache<L>) -> Result<(), Error>
+    where
+        L: Reachable + Clone + Debug + DeserializeOwned,
+    {
+        self.set_right(step, cache).await?;
+        self.make(step, cache).await
+    }
+
+    /// The first half of a step: what is there, and should not be or not so, goes or is changed.
+    ///
+    /// # Errors
+    /// When the lease is not safely held or the API server does not do it.
+    pub async fn set_right<L>(&self, step: &Step<L>, cache: &Cache<L>) -> Result<(), Error>
     where
         L: Reachable + Clone + Debug + DeserializeOwned,
     {
         match step {
-            Step::Keep(live) => Ok(Some(live.clone())),
-            Step::Make(desired) => self.apply(desired, None, cache).await.map(Some),
+            Step::Keep(_) | Step::Make(_) => Ok(()),
+            Step::Replace { from: live, .. } | Step::Remove(live) => self.delete(live.meta(), cache).await,
             Step::Change { to, from, others } => {
-                let changed = self.apply(to, Some(from.meta()), cache).await?;
+                self.apply(to, Some(from.meta()), cache).await?;
                 if !others.is_empty() {
-                    let (kind, name) = (L::kind(&()), Key::of(from.meta()).name);
-                    let by = others.iter().map(|it| format!("`{it}`")).collect::<Vec<_>>().join(", ");
-                    self.set_back
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(format!("{kind} `{name}`, which {by} had changed"));
+                    let set_back = SetBack {
+                        kind: L::kind(&()).into_owned(),
+                        name: Key::of(from.meta()).name,
+                        by: others.clone(),
+                    };
+                    self.set_back.lock().unwrap_or_else(PoisonError::into_inner).push(set_back);
                 }
-                Ok(Some(changed))
+                Ok(())
             }
-            Step::Replace { to, from } => {
-                self.delete(from.meta(), cache).await?;
-                self.apply(to, None, cache).await.map(Some)
-            }
-            Step::Remove(live) => self.delete(live.meta(), cache).await.map(|()| None),
+        }
+    }
+
+    /// The second half of a step: what is to be there and is not is made.
+    ///
+    /// # Errors
+    /// When the lease is not safely held or the API server does not do it.
+    pub async fn make<L>(&self, step: &Step<L>, cache: &Cache<L>) -> Result<(), Error>
+    where
+        L: Reachable + Clone + Debug + DeserializeOwned,
+    {
+        match step {
+            Step::Make(desired) | Step::Replace { to: desired, .. } => self.apply(desired, None, cache).await,
+            Step::Keep(_) | Step::Change { .. } | Step::Remove(_) => Ok(()),
         }
     }
 
     /// What of ours others had changed, and was set back.
-    pub(super) fn set_back(&self) -> Vec<String> {
+    pub(super) fn set_back(&self) -> Vec<SetBack> {
         self.set_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -138,13 +185,14 @@ impl Hand {
         self.written.load(Ordering::Relaxed)
     }
 
-    /// Over what was seen, whoever has written it: it is ours. Over nothing that was not: what is there may be somebody's.
+    /// Over what was seen, whoever has written it: it is ours. What was not seen is only ever made: whatever is there
+    /// under that name, since when ever, may be somebody's.
     async fn apply<L>(
         &self,
         desired: &Value,
         seen: Option<&ObjectMeta>,
         cache: &Cache<L>,
-    ) -> Result<Arc<L>, Error>
+    ) -> Result<(), Error>
     where
         L: Reachable + Clone + Debug + DeserializeOwned,
     {
@@ -153,16 +201,51 @@ impl Hand {
         let key = Key { namespace: namespace.map(str::to_owned), name: name.to_owned() };
         let mut params = PatchParams::apply(self.manager);
         let mut body = desired.clone();
-        if let (Some(seen), Some(metadata)) = (seen, body.get_mut("metadata")) {
-            params = params.force();
-            as_seen(metadata, seen);
-        }
+        let verb = match (seen, body.get_mut("metadata")) {
+            (Some(seen), Some(metadata)) => {
+                params = params.force();
+                as_seen(metadata, seen);
+                "apply"
+            }
+            (_, metadata) => {
+                if let Some(metadata) = metadata {
+                    put(metadata, "resourceVersion", json!(NO_VERSION));
+                }
+                "create"
+            }
+        };
         let api = L::api(self.client.clone(), &key);
-        let applied = self
-            .write("apply", L::kind(&()).as_ref(), &key, api.patch(name, &params, &Patch::Apply(&body)))
-            .await?;
-        cache.learn(applied.clone());
-        Ok(Arc::new(applied))
+        let patch = Patch::Apply(&body);
+        match self.write(verb, L::kind(&()).as_ref(), &key, api.patch(name, &params, &patch)).await {
+            Ok(applied) => {
+                cache.learn(applied);
+                Ok(())
+            }
+            Err(error) => {
+                if seen.is_none() && error.is_stale() {
+                    self.look(&api, &key, cache).await?;
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Something is there that was not known. Whose it is, the next plan says, which must not depend on a watch that may
+    /// be late.
+    async fn look<L>(&self, api: &Api<L>, key: &Key, cache: &Cache<L>) -> Result<(), Error>
+    where
+        L: Reachable + Clone + Debug + DeserializeOwned,
+    {
+        // A list, because that is a right that a watch takes anyway.
+        let params = ListParams::default().fields(&format!("metadata.name={}", key.name));
+        let found = timeout(self.pace.request, api.list(&params)).await;
+        let found = found.map_err(|_| Failure::no_answer()).and_then(|found| found.map_err(Failure::from));
+        let found =
+            found.map_err(|failure| Error::api("list", format!("{} `{key}`", L::kind(&())), failure))?;
+        for object in found.items {
+            cache.learn(object);
+        }
+        Ok(())
     }
 
     /// Deletes what was seen, and nothing newer.
@@ -226,29 +309,36 @@ impl Hand {
         }
     }
 
-    /// Writes the status without the fields that are somebody else's.
-    pub(super) async fn report<K, S>(&self, object: &K, status: &S, theirs: &[&str]) -> Result<K, Error>
+    /// Writes the status without the fields that are somebody else's, of an object that may be one that cannot be read.
+    /// What came of it can be, at least its metadata.
+    pub(super) async fn report<K, S, R>(
+        &self,
+        object: &ObjectMeta,
+        status: &S,
+        theirs: &[&str],
+    ) -> Result<R, Error>
     where
-        K: Reachable + Clone + Debug + DeserializeOwned,
+        K: Reachable,
         S: Serialize,
+        R: DeserializeOwned,
     {
-        let mut body = body_of::<K>(object.meta(), &[]);
+        let mut body = body_of::<K>(object, &[]);
         let mut status = json!(status);
         if let Some(fields) = status.as_object_mut() {
             fields.retain(|field, _| !theirs.contains(&field.as_str()));
         }
         put(&mut body, "status", status);
-        let (key, params) = (Key::of(object.meta()), PatchParams::apply(self.manager).force());
-        let api = K::api(self.client.clone(), &key);
-        let patch = Patch::Apply(&body);
-        self.write("status", K::kind(&()).as_ref(), &key, api.patch_status(&key.name, &params, &patch)).await
+        let (key, params) = (Key::of(object), PatchParams::apply(self.manager).force());
+        let request = Request::new(K::url_path(&(), key.namespace.as_deref()));
+        let request = request.patch_subresource("status", &key.name, &params, &Patch::Apply(&body));
+        let sent = async { self.client.request(request.map_err(kube::Error::BuildRequest)?).await };
+        self.write("status", K::kind(&()).as_ref(), &key, sent).await
     }
 
     /// Tells people. An event that cannot be written is not worth another attempt.
-    pub(super) async fn tell<K: Resource<DynamicType = ()>>(&self, object: &K, news: &News) {
-        let key = Key::of(object.meta());
-        let published = self.events.publish(object.object_ref(&()), news);
-        if let Err(error) = self.write("create", "Event", &key, published).await {
+    pub(super) async fn tell(&self, object: ObjectReference, news: &News) {
+        let key = &self.about.object;
+        if let Err(error) = self.write("create", "Event", key, self.events.publish(object, news)).await {
             tracing::debug!(object = %key, "{error}");
         }
     }
@@ -261,11 +351,18 @@ impl Hand {
         key: &Key,
         request: impl Future<Output = Result<T, kube::Error>>,
     ) -> Result<T, Error> {
-        let left = self.term.remaining().ok_or(Error::NotLeading)?;
+        if self.term.remaining().is_none() {
+            return Err(Error::NotLeading);
+        }
         self.metrics.wrote(kind, verb);
         self.written.fetch_add(1, Ordering::Relaxed);
         let mut on_its_way = OnItsWay(Some(&self.term));
-        let answer = timeout(left.min(self.pace.request), request).await;
+        // A term that is renewed meanwhile is no reason to give up, and one that ends is, however long the request has had.
+        let answer = tokio::select! {
+            biased;
+            answer = timeout(self.pace.request, request) => answer,
+            () = self.term.over() => return Err(Error::NotLeading),
+        };
         let result = match answer {
             Err(_) => Err(Failure::no_answer()),
             Ok(Err(error)) => {

@@ -232,6 +232,7 @@ impl Candidate {
 
     fn lose(&self, held: &Held, why: &str) {
         held.safe_until.send_replace(None);
+        self.metrics.lead(false);
         tracing::warn!(lease = %self.settings.name, "not leading any more: {why}");
     }
 

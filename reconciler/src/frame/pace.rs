@@ -15,6 +15,10 @@ pub struct Pace {
     pub last_retry: Duration,
     /// After a first time of knowing something that was not the newest: what a watch needs to tell. It doubles too.
     pub stale: Duration,
+    /// How long what others do to children is left alone after it was first set back. It doubles each time they do it again.
+    pub first_calm: Duration,
+    /// However often they do it.
+    pub last_calm: Duration,
     /// How long observing, planning and applying may take for one object.
     pub reconcile: Duration,
     /// How long one request may take.
@@ -30,6 +34,8 @@ impl Default for Pace {
             first_retry: Duration::from_secs(1),
             last_retry: Duration::from_secs(300),
             stale: Duration::from_millis(200),
+            first_calm: Duration::from_secs(1),
+            last_calm: Duration::from_secs(60),
             reconcile: Duration::from_secs(60),
             request: Duration::from_secs(10),
             grace: Duration::from_secs(10),

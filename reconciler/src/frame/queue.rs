@@ -18,17 +18,44 @@ pub struct Queue {
     /// When each waiting object is due, the earliest first.
     due: BTreeSet<(Instant, Key)>,
     waiting: HashMap<Key, Instant>,
-    /// Objects that are worked on, and when they are due again if something was heard meanwhile.
-    running: HashMap<Key, Option<Instant>>,
+    /// Objects that are worked on, and what was heard of them meanwhile.
+    running: HashMap<Key, Heard>,
+    /// Objects somebody else disagrees about, and until when what is heard of their children is no reason for a turn.
+    calmed: HashMap<Key, Instant>,
+}
+
+/// When an object that is worked on is due again.
+#[derive(Debug, Default)]
+struct Heard {
+    /// Because of the object itself.
+    own: Option<Instant>,
+    /// Because of what it depends on.
+    around: Option<Instant>,
 }
 
 impl Queue {
     /// Gives the object a turn at that time, or earlier if it had one earlier.
     pub fn add(&mut self, key: Key, at: Instant) {
-        if let Some(again) = self.running.get_mut(&key) {
-            *again = Some(again.map_or(at, |earlier| earlier.min(at)));
+        match self.running.get_mut(&key) {
+            Some(heard) => heard.own = earliest(heard.own, Some(at)),
+            None => self.wait(key, at),
+        }
+    }
+
+    /// The same because of something that the object depends on: not before whoever disagrees has calmed down.
+    pub fn add_for_others(&mut self, key: Key, at: Instant) {
+        if let Some(heard) = self.running.get_mut(&key) {
+            heard.around = earliest(heard.around, Some(at));
             return;
         }
+        let until = self.calmed.get(&key).copied();
+        if until.is_some_and(|until| until <= at) {
+            self.calmed.remove(&key);
+        }
+        self.wait(key, until.map_or(at, |until| until.max(at)));
+    }
+
+    fn wait(&mut self, key: Key, at: Instant) {
         match self.waiting.get(&key) {
             Some(earlier) if *earlier <= at => return,
             Some(later) => {
@@ -48,19 +75,29 @@ impl Queue {
         }
         let (_, key) = self.due.pop_first()?;
         self.waiting.remove(&key);
-        self.running.insert(key.clone(), None);
+        self.running.insert(key.clone(), Heard::default());
         Some(key)
     }
 
-    /// The object is not worked on any more; it gets another turn at `again`, or earlier if something was heard of it.
-    pub fn finish(&mut self, key: &Key, again: Option<Instant>) {
-        let heard = self.running.remove(key).flatten();
-        let next = match (heard, again) {
-            (Some(heard), Some(again)) => Some(heard.min(again)),
-            (heard, again) => heard.or(again),
-        };
-        if let Some(at) = next {
+    /// The object is not worked on any more; it gets another turn at `again`, or earlier if something was heard of it. What
+    /// is heard of its children waits until `calm`.
+    pub fn finish(&mut self, key: &Key, again: Option<Instant>, calm: Option<Instant>) {
+        let Heard { own, around } = self.running.remove(key).unwrap_or_default();
+        match calm {
+            Some(until) => {
+                self.calmed.insert(key.clone(), until);
+            }
+            // It is gone.
+            None if again.is_none() => {
+                self.calmed.remove(key);
+            }
+            None => {}
+        }
+        if let Some(at) = earliest(own, again) {
             self.add(key.clone(), at);
+        }
+        if let Some(at) = around {
+            self.add_for_others(key.clone(), at);
         }
     }
 
@@ -75,40 +112,51 @@ impl Queue {
         let oldest = self.next().map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
         (due, oldest)
     }
+}
 
-    fn clear(&mut self) {
-        *self = Self::default();
+fn earliest(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 
-/// A queue that several hold: watches put in, a driver takes out.
+/// A queue that several hold: watches put in, a driver takes out. While nobody takes out, nothing is kept: whoever begins
+/// looks at everything.
 #[derive(Debug, Default)]
 pub struct Turns {
-    queue: Mutex<Queue>,
+    queue: Mutex<Option<Queue>>,
     news: Notify,
 }
 
 impl Turns {
     /// Gives the object a turn now.
     pub fn add(&self, key: Key) {
-        self.lock().add(key, Instant::now());
-        self.news.notify_one();
+        self.put(|queue| queue.add(key, Instant::now()));
+    }
+
+    /// Gives the object a turn now because of something that it depends on.
+    pub fn add_for_others(&self, key: Key) {
+        self.put(|queue| queue.add_for_others(key, Instant::now()));
     }
 
     /// Gives the object a turn after that time; what is heard of it until then has the same turn.
     pub fn add_in(&self, key: Key, delay: Duration) {
-        self.lock().add(key, Instant::now() + delay);
-        self.news.notify_one();
+        self.put(|queue| queue.add(key, Instant::now() + delay));
     }
 
-    /// Begins anew with these objects, all of them due now. Whatever was worked on must have ended.
-    pub(super) fn begin(&self, keys: impl IntoIterator<Item = Key>) {
-        let now = Instant::now();
-        let mut queue = self.lock();
-        queue.clear();
-        for key in keys {
-            queue.add(key, now);
+    /// Begins anew with these objects, all of them due now. Whatever was worked on must have ended. They are asked for when
+    /// nothing that is heard is lost any more.
+    pub(super) fn begin(&self, keys: impl FnOnce() -> Vec<Key>) {
+        *self.lock() = Some(Queue::default());
+        for key in keys() {
+            self.add(key);
         }
+    }
+
+    /// Nobody takes turns any more.
+    pub(super) fn end(&self) {
+        *self.lock() = None;
     }
 
     /// Waits for the next turn. Safe to drop at any time.
@@ -116,9 +164,9 @@ impl Turns {
         loop {
             let next = {
                 let mut queue = self.lock();
-                match queue.take(Instant::now()) {
+                match queue.as_mut().and_then(|queue| queue.take(Instant::now())) {
                     Some(key) => return key,
-                    None => queue.next(),
+                    None => queue.as_ref().and_then(Queue::next),
                 }
             };
             let heard = self.news.notified();
@@ -132,16 +180,22 @@ impl Turns {
         }
     }
 
-    pub(super) fn finish(&self, key: &Key, again: Option<Instant>) {
-        self.lock().finish(key, again);
-        self.news.notify_one();
+    pub(super) fn finish(&self, key: &Key, again: Option<Instant>, calm: Option<Instant>) {
+        self.put(|queue| queue.finish(key, again, calm));
     }
 
     pub(super) fn backlog(&self) -> (usize, Duration) {
-        self.lock().backlog(Instant::now())
+        self.lock().as_ref().map_or((0, Duration::ZERO), |queue| queue.backlog(Instant::now()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue> {
+    fn put(&self, put: impl FnOnce(&mut Queue)) {
+        if let Some(queue) = self.lock().as_mut() {
+            put(queue);
+        }
+        self.news.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Queue>> {
         // Nothing in here panics half-way.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -179,7 +233,7 @@ mod tests {
         }
         assert_eq!(queue.next(), Some(start + seconds(2)));
         assert_eq!(queue.take(start + seconds(9)), Some(key("a")));
-        queue.finish(&key("a"), None);
+        queue.finish(&key("a"), None, None);
         assert_eq!(queue.next(), None);
     }
 
@@ -190,10 +244,45 @@ mod tests {
         assert_eq!(queue.take(start), Some(key("a")));
         queue.add(key("a"), start + seconds(1));
         assert_eq!(queue.take(start + seconds(9)), None);
-        queue.finish(&key("a"), Some(start + seconds(600)));
+        queue.finish(&key("a"), Some(start + seconds(600)), None);
         assert_eq!(queue.take(start + seconds(9)), Some(key("a")));
-        queue.finish(&key("a"), Some(start + seconds(600)));
+        queue.finish(&key("a"), Some(start + seconds(600)), None);
         assert_eq!(queue.next(), Some(start + seconds(600)));
+    }
+
+    #[test]
+    fn a_quarrel_about_children_is_slow_and_a_change_of_the_object_is_not() {
+        let (mut queue, start) = (Queue::default(), Instant::now());
+        queue.add(key("a"), start);
+        assert_eq!(queue.take(start), Some(key("a")));
+        // They were faster than we.
+        queue.add_for_others(key("a"), start);
+        queue.finish(&key("a"), Some(start + seconds(600)), Some(start + seconds(8)));
+        assert_eq!(queue.next(), Some(start + seconds(8)));
+        queue.add_for_others(key("a"), start + seconds(1));
+        assert_eq!(queue.next(), Some(start + seconds(8)));
+        queue.add(key("a"), start + seconds(2));
+        assert_eq!(queue.take(start + seconds(2)), Some(key("a")));
+        queue.finish(&key("a"), Some(start + seconds(600)), None);
+        queue.add_for_others(key("a"), start + seconds(3));
+        assert_eq!(queue.next(), Some(start + seconds(8)), "another turn does not end it");
+        assert_eq!(queue.take(start + seconds(8)), Some(key("a")));
+        queue.finish(&key("a"), Some(start + seconds(600)), None);
+        queue.add_for_others(key("a"), start + seconds(9));
+        assert_eq!(queue.next(), Some(start + seconds(9)), "in the end it is over");
+    }
+
+    #[test]
+    fn nothing_is_kept_while_nobody_takes_turns() {
+        let turns = Turns::default();
+        turns.add(key("before"));
+        assert_eq!(turns.backlog().0, 0);
+        turns.begin(|| vec![key("a"), key("b")]);
+        turns.add(key("c"));
+        assert_eq!(turns.backlog().0, 3);
+        turns.end();
+        turns.add(key("after"));
+        assert_eq!(turns.backlog().0, 0);
     }
 
     #[test]

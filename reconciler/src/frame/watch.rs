@@ -19,8 +19,8 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::cache::Change;
-use super::{Cache, Key, Metrics};
+use super::cache::{Change, Unreadable};
+use super::{Cache, Key, Metrics, Turns};
 
 /// How long the API server keeps one watch open, in seconds. A connection that died without a word is found out soon
 /// after that time.
@@ -48,13 +48,18 @@ impl Watches {
         Self { client, metrics, running: JoinSet::new(), checks: Vec::new() }
     }
 
-    /// Watches a kind of Butler's. An object that cannot be read is as if it were not there, and is logged.
-    pub fn ours<K>(&mut self, cache: &Cache<K>, tell: impl Fn(Change<'_, K>) + Send + Sync + 'static)
-    where
+    /// Watches a kind of Butler's. An object that cannot be read is noted and logged, and gets a turn, if objects of the
+    /// kind have any, to say so of itself.
+    pub fn ours<K>(
+        &mut self,
+        cache: &Cache<K>,
+        turns: Option<Arc<Turns>>,
+        tell: impl Fn(Change<'_, K>) + Send + Sync + 'static,
+    ) where
         K: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static,
     {
         let api = Api::<DeserializeGuard<K>>::all(self.client.clone());
-        self.spawn(api, cache, |guard| guard.0.map_err(Box::new), tell);
+        self.spawn(api, cache, turns, |guard| guard.0.map_err(Box::new), tell);
     }
 
     /// Watches a kind of Kubernetes', or only the metadata of one.
@@ -62,7 +67,7 @@ impl Watches {
     where
         K: Resource<DynamicType = ()> + Clone + fmt::Debug + DeserializeOwned + Send + Sync + 'static,
     {
-        self.spawn(Api::<K>::all(self.client.clone()), cache, Ok, tell);
+        self.spawn(Api::<K>::all(self.client.clone()), cache, None, Ok, tell);
     }
 
     /// Tells which kinds have not been listed yet.
@@ -75,6 +80,7 @@ impl Watches {
         &mut self,
         api: Api<W>,
         cache: &Cache<K>,
+        turns: Option<Arc<Turns>>,
         read: fn(W) -> Result<K, Box<InvalidObject>>,
         tell: impl Fn(Change<'_, K>) + Send + Sync + 'static,
     ) where
@@ -84,7 +90,7 @@ impl Watches {
         let kind = K::kind(&()).into_owned();
         let synced = cache.clone();
         self.checks.push((kind.clone(), Arc::new(move || synced.is_synced())));
-        let watch = Watch { kind, cache: cache.clone(), metrics: self.metrics.clone(), tell };
+        let watch = Watch { kind, cache: cache.clone(), turns, metrics: self.metrics.clone(), tell };
         self.running.spawn(watch.follow(api, read));
     }
 }
@@ -92,6 +98,7 @@ impl Watches {
 struct Watch<K, T> {
     kind: String,
     cache: Cache<K>,
+    turns: Option<Arc<Turns>>,
     metrics: Metrics,
     tell: T,
 }
@@ -157,9 +164,15 @@ where
             Ok(object) => self.cache.take_in(object, |change| (self.tell)(change)),
             Err(unreadable) => {
                 let InvalidObject { error, metadata } = *unreadable;
-                self.metrics.watch_failed(&self.kind, Failure::UNREADABLE);
                 let (object, why) = (Key::of(&metadata), without_quotes(&error));
+                if !self.cache.note(Unreadable { metadata, why: why.clone(), is_told: false }) {
+                    return;
+                }
+                self.metrics.watch_failed(&self.kind, Failure::UNREADABLE);
                 tracing::warn!(kind = self.kind, %object, "an object cannot be read and is left alone: {why}");
+                if let Some(turns) = &self.turns {
+                    turns.add(object);
+                }
             }
         }
     }

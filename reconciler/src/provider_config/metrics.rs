@@ -91,6 +91,14 @@ impl Metrics {
         self.tenants.remove(&named);
     }
 
+    /// Forgets all of them.
+    pub(super) fn clear(&self) {
+        self.lock().clear();
+        self.ready.clear();
+        self.available.clear();
+        self.tenants.clear();
+    }
+
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Key, Described>> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -131,5 +139,8 @@ mod tests {
         );
         metrics.forget(&Key::of(&provider.metadata));
         assert_eq!(text(), "");
+        metrics.show(&provider, &status);
+        metrics.clear();
+        assert_eq!(text(), "", "whoever does not lead any more shows nothing");
     }
 }

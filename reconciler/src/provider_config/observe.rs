@@ -1,4 +1,4 @@
-//! What a provider rests on. Asks the API server for its Secret.
+//! What a provider rests on. Asks the API server for its Secret, and before it goes for all clusters.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,14 +6,18 @@ use std::sync::Arc;
 use butler_api::butler_config::CONFIG_NAME;
 use butler_api::names::dns_subdomain;
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
-use butler_api::{NetworkPool, ProviderConfig};
+use butler_api::{NetworkPool, ProviderConfig, TenantCluster};
 use butler_program::Failure;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::Api;
+use kube::api::{Api, ListParams};
+use kube::core::DeserializeGuard;
 use kube::{Client, ResourceExt};
 
 use crate::frame::{Error, Key};
 use crate::known::Known;
+
+/// How many clusters are asked for at a time.
+const PAGE: u32 = 500;
 
 /// What was looked at.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +59,7 @@ pub(super) async fn observe(
         .map(|pool| (pool.name.clone(), known.pools.get(&Key::namespaced(SYSTEM_NAMESPACE, &pool.name))));
     // Only who wants to go has to know.
     let used_by = match provider.metadata.deletion_timestamp {
-        Some(_) => used_by(known, provider),
+        Some(_) => used_by(client, known, provider).await?,
         None => Vec::new(),
     };
     Ok(Observed { credentials, pools: pools.collect(), used_by })
@@ -78,22 +82,49 @@ async fn credentials(client: &Client, at: &NsRef) -> Result<Credentials, Error> 
     }
 }
 
-fn used_by(known: &Known, provider: &ProviderConfig) -> Vec<String> {
+/// Clusters that run on a provider. What a watch has told is enough to keep the provider, and not enough to let it go.
+async fn used_by(client: &Client, known: &Known, provider: &ProviderConfig) -> Result<Vec<String>, Error> {
+    let cached = known.clusters.all();
+    let mut names: Vec<String> = cached
+        .iter()
+        .filter(|cluster| runs_on(known, provider, cluster))
+        .map(|cluster| Key::of(&cluster.metadata).to_string())
+        .collect();
+    if names.is_empty() {
+        names = used_now_by(client, known, provider).await?;
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn runs_on(known: &Known, provider: &ProviderConfig, cluster: &TenantCluster) -> bool {
     let own = NsRef { name: provider.name_any(), namespace: provider.namespace().unwrap_or_default() };
     let config = known.configs.get(&Key::cluster_wide(CONFIG_NAME));
-    let uses = |cluster: &butler_api::TenantCluster| {
-        let team =
-            cluster.spec.team_ref.as_ref().and_then(|it| known.teams.get(&Key::cluster_wide(&it.name)));
-        cluster.spec.provider(team.as_deref().map(|it| &it.spec), config.as_deref().map(|it| &it.spec))
-            == Some(own.clone())
-    };
-    let mut names: Vec<String> = known
-        .clusters
-        .all()
-        .iter()
-        .filter(|cluster| uses(cluster))
-        .map(|cluster| format!("{}/{}", cluster.namespace().unwrap_or_default(), cluster.name_any()))
-        .collect();
-    names.sort();
-    names
+    let team = cluster.spec.team_ref.as_ref().and_then(|it| known.teams.get(&Key::cluster_wide(&it.name)));
+    cluster.spec.provider(team.as_deref().map(|it| &it.spec), config.as_deref().map(|it| &it.spec))
+        == Some(own)
+}
+
+/// The same by a consistent list. A cluster that cannot be read may run there.
+async fn used_now_by(
+    client: &Client,
+    known: &Known,
+    provider: &ProviderConfig,
+) -> Result<Vec<String>, Error> {
+    let api = Api::<DeserializeGuard<TenantCluster>>::all(client.clone());
+    let (mut names, mut page) = (Vec::new(), ListParams::default().limit(PAGE));
+    loop {
+        let found = api.list(&page).await.map_err(|error| Error::api("list", "TenantClusters", error))?;
+        for cluster in found.items {
+            match cluster.0 {
+                Ok(cluster) if !runs_on(known, provider, &cluster) => {}
+                Ok(cluster) => names.push(Key::of(&cluster.metadata).to_string()),
+                Err(unreadable) => names.push(Key::of(&unreadable.metadata).to_string()),
+            }
+        }
+        match found.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => page = page.continue_token(&token),
+            None => return Ok(names),
+        }
+    }
 }

@@ -40,8 +40,12 @@ pub(super) fn status(
         }
     }
     let ready = match &outcome.plan {
-        Some(Plan { used_by, .. }) if is_leaving => {
+        Some(Plan { used_by, .. }) if is_leaving && !used_by.is_empty() => {
             Statement::fails(READY, reason::DELETION_BLOCKED, blocked(used_by))
+        }
+        _ if is_leaving => {
+            let why = outcome.trouble().unwrap_or_else(|| "the provider is being deleted".to_owned());
+            Statement::fails(READY, reason::DELETING, why)
         }
         _ => condition::summarise(
             &status.conditions,
@@ -79,10 +83,12 @@ fn blocked(used_by: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use butler_program::Failure;
     use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::frame::Error;
 
     fn provider(metadata: Value) -> ProviderConfig {
         serde_json::from_value(json!({
@@ -122,6 +128,21 @@ mod tests {
         let lost = status(&own, &outcome(Err(problem), &[]), later);
         assert_eq!(shown(&lost)[2], "Ready False CredentialsInvalid: CredentialsValid: there is no Secret");
         assert_eq!((lost.ready, lost.last_probe_time), (Some(false), Some(Time(later))));
+    }
+
+    #[test]
+    fn one_that_cannot_be_let_go_says_why() {
+        let going = provider(json!({ "name": "p", "deletionTimestamp": "2026-01-02T03:04:05Z" }));
+        let failure = Failure::new(Failure::FORBIDDEN, "no");
+        let error = Some(Error::api("patch", "ProviderConfig `n/p`", failure));
+        let outcome = Outcome { error, ..outcome(Ok(Need::None), &[]) };
+        assert_eq!(
+            shown(&status(&going, &outcome, Timestamp::UNIX_EPOCH)),
+            [
+                "Ready False Deleting: cannot patch ProviderConfig `n/p`: no; give butler-reconciler the rights of its \
+              manifests again"
+            ]
+        );
     }
 
     #[test]

@@ -26,16 +26,14 @@ type Ns = PartialObjectMeta<Namespace>;
 /// What is to be done.
 #[derive(Clone, Debug)]
 pub enum Plan {
-    /// The team gets what it needs.
+    /// The team gets what it needs, also while it is being deleted and still has clusters: somebody has to be able to
+    /// delete them, and nobody else.
     Stay {
         /// Its namespace, or why it has none.
         namespace: Result<Step<Ns>, Problem>,
         /// What its members may do there.
         access: Access,
-    },
-    /// The team is being deleted, and still has clusters.
-    Wait {
-        /// Their names.
+        /// What its deletion waits for.
         clusters: Vec<String>,
     },
     /// The team is being deleted, and what was made for it goes.
@@ -76,15 +74,19 @@ impl Plan {
 
 /// What is to be done for a team.
 pub(super) fn plan(team: &Team, observed: &Observed) -> Plan {
-    if team.metadata.deletion_timestamp.is_some() {
-        return leave(team, observed);
+    let is_leaving = team.metadata.deletion_timestamp.is_some();
+    let clusters = if is_leaving { clusters(team, observed) } else { Vec::new() };
+    if is_leaving && clusters.is_empty() {
+        return clear(team, observed);
     }
-    let namespace = namespace(team, observed);
-    let access = match &namespace {
-        Ok(_) => access(team, observed),
-        Err(_) => Access::default(),
+    let namespace = match namespace(team, observed) {
+        Ok(Step::Make(_)) if is_leaving => Err(Problem::new(
+            reason::DELETING,
+            "the namespace is gone, and a team that is being deleted gets no other",
+        )),
+        namespace => namespace,
     };
-    Plan::Stay { namespace, access }
+    Plan::Stay { namespace, access: access(team, observed), clusters }
 }
 
 fn namespace(team: &Team, observed: &Observed) -> Result<Step<Ns>, Problem> {
@@ -94,10 +96,14 @@ fn namespace(team: &Team, observed: &Observed) -> Result<Step<Ns>, Problem> {
             format!("metadata.name: the team gets the namespace of its name, but {error}; make it anew");
         return Err(Problem::new(reason::VALIDATION_FAILED, message));
     }
-    let default = observed
-        .config
-        .as_ref()
-        .map_or(ButlerConfigSpec::DEFAULT_NAMESPACE, |config| config.spec.default_namespace());
+    let live = observed.namespace.as_deref();
+    let is_its_own = live.is_some_and(|live| is_the_teams(&name, &live.metadata));
+    let default = match &observed.config {
+        // Settings that name a team's namespace afterwards are what is wrong then, and say so.
+        _ if is_its_own => ButlerConfigSpec::DEFAULT_NAMESPACE,
+        Some(config) => config.spec.default_namespace(),
+        None => ButlerConfigSpec::DEFAULT_NAMESPACE,
+    };
     if is_reserved_namespace(&name, default) {
         let message = format!(
             "`{name}` is a namespace of the platform, and a team gets the namespace of its name; make the team anew \
@@ -105,8 +111,8 @@ fn namespace(team: &Team, observed: &Observed) -> Result<Step<Ns>, Problem> {
         );
         return Err(Problem::new(reason::NAMESPACE_ERROR, message));
     }
-    if let Some(live) = observed.namespace.as_deref() {
-        if !is_the_teams(&name, &live.metadata) {
+    if let Some(live) = live {
+        if !is_its_own {
             let message = format!(
                 "the namespace `{name}` exists and is not this team's, so it is left alone; remove it, or let the \
                  platform's administrators give it the labels `{MANAGED_BY}: {MANAGED_BY_BUTLER}` and `{}: {name}`",
@@ -215,7 +221,8 @@ fn text(value: &Value, pointer: &str) -> String {
     value.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-fn leave(team: &Team, observed: &Observed) -> Plan {
+/// The clusters that a team's deletion waits for.
+fn clusters(team: &Team, observed: &Observed) -> Vec<String> {
     let name = team.name_any();
     let mut clusters: Vec<String> = observed
         .clusters
@@ -226,9 +233,11 @@ fn leave(team: &Team, observed: &Observed) -> Plan {
         .collect();
     clusters.sort();
     clusters.dedup();
-    if !clusters.is_empty() {
-        return Plan::Wait { clusters };
-    }
+    clusters
+}
+
+fn clear(team: &Team, observed: &Observed) -> Plan {
+    let name = team.name_any();
     let own = observed.namespace.as_ref().filter(|it| is_the_teams(&name, &it.metadata));
     let going_since = own.and_then(|it| going_since(&it.metadata));
     Plan::Clear {

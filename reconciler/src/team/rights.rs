@@ -103,7 +103,8 @@ pub(super) fn rights(team: &Team, clusters: &[&TenantCluster], addons: &[&Tenant
         }));
     }
     for environment in &team.spec.environments {
-        let raised: Vec<Member> = raised(&members, &environment.access).into_iter().collect();
+        let raised: Vec<Member> =
+            raised(&team.spec.access, &members, &environment.access).into_iter().collect();
         let rules = rules_of_environment(&environment.name, clusters, addons);
         if raised.is_empty() || rules.is_empty() {
             continue;
@@ -119,13 +120,21 @@ pub(super) fn rights(team: &Team, clusters: &[&TenantCluster], addons: &[&Tenant
 }
 
 /// Members of the team who may do more in an environment than in the team. Whoever is not in the team at all has slipped
-/// past the gate, and gets nothing.
-fn raised(members: &BTreeMap<Member, Role>, environment: &TeamAccess) -> BTreeSet<Member> {
-    let here = self::members(environment);
-    let is_raised = |member: &Member, role: Role| {
-        members.get(member).is_some_and(|own| *own < Role::Operator && role >= Role::Operator)
+/// past the gate, and gets nothing; whom an environment means, the gate and this agree on.
+fn raised(team: &TeamAccess, members: &BTreeMap<Member, Role>, environment: &TeamAccess) -> BTreeSet<Member> {
+    let roster = team.roster();
+    let users = environment.users.iter().filter_map(|user| {
+        let own = roster.user(&user.name)?;
+        Some((Member::User(own.name.clone()), user.role().canonical()))
+    });
+    let groups = environment.groups.iter().flat_map(|group| {
+        let role = group.role().canonical();
+        roster.groups(group).map(move |own| (Member::Group(own.subject()), role))
+    });
+    let is_raised = |(member, role): &(Member, Role)| {
+        *role >= Role::Operator && members.get(member).is_some_and(|own| *own < Role::Operator)
     };
-    here.into_iter().filter(|(member, role)| is_raised(member, *role)).map(|(member, _)| member).collect()
+    users.chain(groups).filter(is_raised).map(|(member, _)| member).collect()
 }
 
 fn rules_of_environment(
@@ -259,6 +268,28 @@ mod tests {
     #[test]
     fn a_team_without_members_has_no_rights_to_give() {
         assert_eq!(rights(&team(json!({})), &[], &[]), Rights::default());
+    }
+
+    #[test]
+    fn an_environment_means_the_same_people_and_groups_as_at_the_gate() {
+        let access = |users: Value, groups: Value| -> TeamAccess {
+            serde_json::from_value(json!({ "users": users, "groups": groups })).unwrap()
+        };
+        let team = access(
+            json!([{ "name": "Bo@example.org" }]),
+            json!([{ "name": "sre", "identityProvider": "okta" }, { "name": "dev" }]),
+        );
+        let operators = |name: &str| json!([{ "name": name, "role": "operator" }]);
+        let tied = json!([{ "name": "dev", "identityProvider": "okta", "role": "operator" }]);
+        let raised = |environment: TeamAccess| -> Vec<Member> {
+            raised(&team, &members(&team), &environment).into_iter().collect()
+        };
+        assert_eq!(
+            raised(access(operators("bo@example.org"), operators("sre"))),
+            [Member::User("Bo@example.org".to_owned()), Member::Group("okta:sre".to_owned())],
+            "under the names that the team has for them"
+        );
+        assert_eq!(raised(access(operators("eve"), tied)), []);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use butler_api::{ButlerConfig, ProviderConfig, Team, TenantCluster};
+use butler_api::{ButlerConfig, ProviderConfig, Team, TenantAddon, TenantCluster};
 use butler_bench::patience::PATIENCE;
 use butler_bench::proxy::{Asked, Fate};
 use butler_bench::{Options, Proxy};
@@ -115,7 +115,10 @@ impl Names {
 /// A whole life of every kind: created, changed, and one of each deleted.
 async fn story(world: &World, names: &Names) {
     let (staying, leaving) = (names.staying(), names.leaving());
-    let spec = |users: Value| json!({ "description": "cards", "access": { "users": users } });
+    let spec = |users: Value| {
+        json!({ "description": "cards", "access": { "users": users },
+        "environments": [{ "name": "dev", "access": { "users": [{ "name": "bo@example.org", "role": "operator" }] } }] })
+    };
     let two = json!([{ "name": "ana@example.org", "role": "admin" }, { "name": "bo@example.org" }]);
     world
         .apply(&json!({ "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "ButlerConfig",
@@ -129,13 +132,40 @@ async fn story(world: &World, names: &Names) {
         world.apply(&team(name, spec(two.clone()))).await;
     }
     settled(world, &[&staying, &leaving], 2, 0).await;
+    // bo may do more with the clusters of one environment, of which there is one now, and then one with an addon.
+    let labelled = json!({ "metadata": { "labels": { "butler.butlerlabs.dev/environment": "dev" } },
+        "spec": { "teamRef": { "name": staying } } });
+    world.apply(&cluster(&staying, "orders", labelled)).await;
+    raised(world, &staying, 2).await;
+    world
+        .apply(&json!({ "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantAddon",
+            "metadata": { "name": "backup", "namespace": staying },
+            "spec": { "clusterRef": { "name": "orders" }, "addon": "velero" } }))
+        .await;
+    raised(world, &staying, 3).await;
     // bo gets another role, so the binding is replaced, and ana goes.
     world.apply(&team(&staying, spec(json!([{ "name": "bo@example.org", "role": "operator" }])))).await;
-    world.apply(&cluster(&staying, "orders", json!({ "spec": { "teamRef": { "name": staying } } }))).await;
     settled(world, &[&staying], 1, 1).await;
+    // In the team now, so the environment gives nothing more.
+    at_last("what the environment gave is gone", async || {
+        let roles = world.within::<Role>(&staying).list(&ListParams::default()).await.unwrap();
+        let bindings = world.within::<RoleBinding>(&staying).list(&ListParams::default()).await.unwrap();
+        roles.items.is_empty() && bindings.items.len() == 1
+    })
+    .await;
     delete(&world.all::<Team>(), &leaving).await;
     delete(&world.within::<ProviderConfig>("butler-system"), &leaving).await;
     gone(world, &leaving).await;
+}
+
+/// Waits until bo has that many rules in the environment, and until they are bound.
+async fn raised(world: &World, name: &str, rules: usize) {
+    at_last("the environment has its role", async || {
+        let role = world.within::<Role>(name).get_opt("butler-environment-dev").await.unwrap();
+        let bound = world.within::<RoleBinding>(name).get_opt("butler-environment-dev").await.unwrap();
+        bound.is_some() && role.is_some_and(|role| role.rules.is_some_and(|it| it.len() == rules))
+    })
+    .await;
 }
 
 async fn settled(world: &World, names: &[&str], members: i32, clusters: i32) {
@@ -224,6 +254,7 @@ async fn tell(
         end = found(world, names).await;
     }
     let staying = names.staying();
+    delete(&world.within::<TenantAddon>(&staying), "backup").await;
     delete(&world.within::<TenantCluster>(&staying), "orders").await;
     delete(&world.all::<Team>(), &staying).await;
     delete(&world.within::<ProviderConfig>("butler-system"), &staying).await;

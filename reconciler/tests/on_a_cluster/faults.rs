@@ -1,6 +1,6 @@
 //! An API server that fails in every way: all teams come to the right state all the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use butler_bench::proxy::{Asked, Fate};
 use butler_bench::{Options, Proxy};
 use http::StatusCode;
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding, RoleRef, Subject};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use serde_json::json;
 
@@ -67,13 +68,66 @@ async fn two_hundred_teams_converge_on_a_faulty_api_server() {
     }
     until_ready(&world.all::<Team>(), TEAMS).await;
     let ours = ListParams::default().labels("butler.butlerlabs.dev/team");
-    assert_eq!(world.all::<Namespace>().list(&ours).await.unwrap().items.len(), TEAMS);
-    assert_eq!(world.all::<RoleBinding>().list(&ours).await.unwrap().items.len(), 2 * TEAMS);
-    assert_eq!(world.all::<ClusterRole>().list(&ours).await.unwrap().items.len(), 2 * TEAMS);
-    assert_eq!(world.all::<ClusterRoleBinding>().list(&ours).await.unwrap().items.len(), 2 * TEAMS);
+    let mut expected = BTreeSet::new();
+    for number in 0..TEAMS {
+        let name = format!("team-{number}");
+        let (ana, bo) = ("User ana@example.org".to_owned(), format!("User bo-{number}"));
+        expected.insert(format!("{name} Namespace"));
+        expected.insert(format!("{name} RoleBinding ClusterRole butler-team-admin <- {ana}"));
+        expected.insert(format!("{name} RoleBinding ClusterRole butler-team-viewer <- {bo}"));
+        for (role, verbs, subjects) in
+            [("member", "get", format!("{ana}, {bo}")), ("admin", "get, update, patch", ana.clone())]
+        {
+            let own = format!("butler:team:{name}:{role}");
+            expected.insert(format!("{name} ClusterRole {own}: {verbs} teams {name}"));
+            expected.insert(format!("{name} ClusterRoleBinding ClusterRole {own} <- {subjects}"));
+        }
+    }
+    let mut found = Vec::new();
+    let of = |metadata: &ObjectMeta| metadata.labels.as_ref().unwrap()["butler.butlerlabs.dev/team"].clone();
+    for it in world.all::<Namespace>().list(&ours).await.unwrap().items {
+        assert_eq!(it.metadata.name, Some(of(&it.metadata)));
+        found.push(format!("{} Namespace", of(&it.metadata)));
+    }
+    for it in world.all::<RoleBinding>().list(&ours).await.unwrap().items {
+        assert_eq!(it.metadata.namespace, Some(of(&it.metadata)));
+        found.push(format!("{} RoleBinding {}", of(&it.metadata), bound(&it.role_ref, it.subjects)));
+    }
+    for it in world.all::<ClusterRole>().list(&ours).await.unwrap().items {
+        let rules = it.rules.unwrap_or_default();
+        let rules: Vec<String> = rules
+            .iter()
+            .map(|rule| {
+                let words = |words: &Option<Vec<String>>| words.clone().unwrap_or_default().join(", ");
+                format!(
+                    "{} {} {}",
+                    rule.verbs.join(", "),
+                    words(&rule.resources),
+                    words(&rule.resource_names)
+                )
+            })
+            .collect();
+        let name = it.metadata.name.clone().unwrap();
+        found.push(format!("{} ClusterRole {name}: {}", of(&it.metadata), rules.join("; ")));
+    }
+    for it in world.all::<ClusterRoleBinding>().list(&ours).await.unwrap().items {
+        found.push(format!("{} ClusterRoleBinding {}", of(&it.metadata), bound(&it.role_ref, it.subjects)));
+    }
+    let count = found.len();
+    let found: BTreeSet<String> = found.into_iter().collect();
+    let differences: Vec<&String> = found.symmetric_difference(&expected).collect();
+    assert_eq!(differences, Vec::<&String>::new());
+    assert_eq!(count, expected.len(), "something is there twice");
     let injected = injected.lock().unwrap().clone();
     for fate in ["Answer 410", "Answer 429", "Answer 500", "Cut", "Delay", "Hang", "Reset", "ResetAfter"] {
         assert!(injected.contains_key(fate), "{fate} is not among {injected:?}");
     }
     println!("{TEAMS} teams are right, although requests met {injected:?}");
+}
+
+/// A binding as `kind role <- subjects`.
+fn bound(role: &RoleRef, subjects: Option<Vec<Subject>>) -> String {
+    let subjects: Vec<String> =
+        subjects.iter().flatten().map(|it| format!("{} {}", it.kind, it.name)).collect();
+    format!("{} {} <- {}", role.kind, role.name, subjects.join(", "))
 }

@@ -26,6 +26,11 @@ async fn bindings(api: &Api<RoleBinding>) -> Vec<String> {
     lines
 }
 
+async fn until_bound(api: &Api<RoleBinding>, expected: &[&str]) {
+    let what = format!("the bindings are {expected:?}");
+    butler_bench::eventually(&what, async || bindings(api).await == expected).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_team_lives() {
     let world = World::start().await;
@@ -154,6 +159,15 @@ async fn leaves(world: &World, teams: &Api<Team>, namespaces: &Api<Namespace>) {
     );
     assert!(namespaces.get("payments").await.unwrap().metadata.deletion_timestamp.is_none());
 
+    // Whoever leaves the team meanwhile leaves it at once, and what somebody takes away from the others comes back.
+    let spec = json!({ "access": { "users": [{ "name": "ana@example.org", "role": "operator" }] } });
+    world.apply(&team("payments", spec)).await;
+    let own = world.within::<RoleBinding>("payments");
+    until_bound(&own, &["butler-team-operator <- ana@example.org"]).await;
+    let all = own.list(&ListParams::default().labels("butler.butlerlabs.dev/team")).await.unwrap().items;
+    delete(&own, &all[0].name_any()).await;
+    until_bound(&own, &["butler-team-operator <- ana@example.org"]).await;
+
     delete(&clusters, "orders").await;
     until_gone(teams, "payments").await;
     until_gone(namespaces, "payments").await;
@@ -186,6 +200,7 @@ async fn a_team_takes_no_namespace_that_is_not_its_own() {
             conditions(&refused),
             [
                 "NamespaceReady False NamespaceError",
+                "QuotaExceeded False WithinQuota",
                 "RBACReady False WaitingForDependencies",
                 "Ready False NamespaceError",
             ]

@@ -3,7 +3,7 @@
 use butler_api::Team;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::events::v1::Event;
-use k8s_openapi::api::rbac::v1::{ClusterRole, RoleBinding};
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::ResourceExt;
 use kube::api::{Api, ListParams};
 use serde_json::{Value, json};
@@ -19,7 +19,8 @@ async fn trouble_is_told_and_healed() {
     let world = World::start().await;
     let teams = world.all::<Team>();
     let spec = |users: Value| json!({ "access": { "users": users } });
-    world.apply(&team("payments", spec(json!([{ "name": "bo@example.org" }])))).await;
+    let two = json!([{ "name": "bo@example.org" }, { "name": "zoe@example.org" }]);
+    world.apply(&team("payments", spec(two))).await;
     until(&teams, "payments", "it is ready", is_ready).await;
 
     its_namespace_is_stuck(&world, &teams).await;
@@ -36,10 +37,7 @@ async fn trouble_is_told_and_healed() {
     })
     .await;
     let told = message(&refused.status.unwrap().conditions, "RBACReady");
-    assert!(
-        told.starts_with("cannot apply RoleBinding `payments/butler-team-user-ana-example-org."),
-        "{told}"
-    );
+    assert!(told.starts_with("cannot apply ClusterRoleBinding `butler:team:payments:member`: "), "{told}");
     assert!(told.ends_with("; give butler-reconciler the rights of its manifests again"), "{told}");
     world.plane.apply(&read("manifests/reconciler/rbac.yaml")).await.unwrap();
     until(&teams, "payments", "it is ready", is_ready).await;
@@ -62,6 +60,18 @@ async fn its_namespace_is_stuck(world: &World, teams: &Api<Team>) {
     let told = message(&waiting.status.unwrap().conditions, "NamespaceReady");
     assert!(told.starts_with("the namespace `payments` is being deleted since "), "{told}");
     assert!(told.ends_with("(`kubectl get namespace payments -o yaml` says what keeps it)"), "{told}");
+    // Whoever leaves the team meanwhile does not wait for that.
+    let bindings = world.all::<ClusterRoleBinding>();
+    let subjects = |it: &ClusterRoleBinding| -> Vec<String> {
+        it.subjects.iter().flatten().map(|subject| subject.name.clone()).collect()
+    };
+    let wide = "butler:team:payments:member";
+    assert_eq!(subjects(&bindings.get(wide).await.unwrap()), ["bo@example.org", "zoe@example.org"]);
+    let bo = json!([{ "name": "bo@example.org" }]);
+    patch(teams, "payments", json!({ "spec": { "access": { "users": bo } } })).await;
+    until(&bindings, wide, "only bo is left", |it| subjects(it) == ["bo@example.org"]).await;
+    assert!(world.within::<ConfigMap>("payments").get_opt("stuck").await.unwrap().is_some());
+
     patch(&world.within::<ConfigMap>("payments"), "stuck", json!({ "metadata": { "finalizers": null } }))
         .await;
     until(teams, "payments", "it is ready", is_ready).await;
@@ -77,6 +87,11 @@ async fn somebody_takes_what_is_ours(world: &World, teams: &Api<Team>) {
     patch(&bindings, &binding.name_any(), json!({ "subjects": eve })).await;
     until(&bindings, &binding.name_any(), "it is ours again", |it| it.subjects == binding.subjects).await;
     let expected = format!("set back RoleBinding `{}`, which `kubectl-edit` had changed", binding.name_any());
+    until(teams, "payments", "its condition tells", |team| {
+        is_ready(team)
+            && message(&team.status.as_ref().unwrap().conditions, "RBACReady").starts_with(&expected)
+    })
+    .await;
     let events = world.within::<Event>("default");
     butler_bench::eventually("an event tells", async || {
         let all = events.list(&ListParams::default()).await.unwrap().items;

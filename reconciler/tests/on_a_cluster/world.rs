@@ -13,7 +13,8 @@ use butler_api::team::TeamPhase;
 use butler_bench::control_plane::free_port;
 use butler_bench::guard::{Held, Streams};
 use butler_bench::patience::PATIENCE;
-use butler_bench::{ControlPlane, Options, User, eventually};
+use butler_bench::proxy::{Asked, Fate};
+use butler_bench::{ControlPlane, Options, Proxy, User, eventually};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams};
@@ -85,6 +86,19 @@ impl World {
     pub(crate) async fn add_replica(&mut self, more: &[&str]) {
         let account = self.account();
         self.add_replica_with(account.kubeconfig(), more).await;
+    }
+
+    /// One whose requests meet what is decided about them. The proxy lives as long as what is returned.
+    pub(crate) async fn add_replica_behind(
+        &mut self,
+        user: &User,
+        decide: impl Fn(&Asked) -> Fate + Send + Sync + 'static,
+    ) -> Proxy {
+        let kubeconfig =
+            self.plane.data_directory().join(format!("proxied-{}.kubeconfig", self.replicas.len()));
+        let proxy = Proxy::start(user, kubeconfig, decide).await.unwrap();
+        self.add_replica_with(proxy.kubeconfig(), &[]).await;
+        proxy
     }
 
     /// One that reaches the API server by another way.
@@ -195,7 +209,9 @@ pub(crate) fn message(conditions: &[Condition], name: &str) -> String {
 /// Whether a team has all that it should have, as it now stands.
 pub(crate) fn is_ready(team: &Team) -> bool {
     team.status.as_ref().is_some_and(|status| {
-        shown(&status.conditions) == ["NamespaceReady True Ready", "RBACReady True Ready", "Ready True Ready"]
+        let mut conditions = shown(&status.conditions);
+        conditions.retain(|it| !it.starts_with("QuotaExceeded "));
+        conditions == ["NamespaceReady True Ready", "RBACReady True Ready", "Ready True Ready"]
             && status.phase == Some(TeamPhase::Ready)
             && status.namespace == team.metadata.name
             && status.observed_generation == team.metadata.generation

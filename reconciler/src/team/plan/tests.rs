@@ -27,7 +27,7 @@ fn butlers() -> Value {
 /// All steps that write something.
 fn shown(plan: &Plan) -> Vec<String> {
     match plan {
-        Plan::Stay { namespace, access } => {
+        Plan::Stay { namespace, access, clusters } => {
             let Access { roles, bindings, cluster_roles, cluster_bindings, in_the_way } = access;
             let first = match namespace {
                 Ok(step) if step.is_done() => None,
@@ -41,9 +41,9 @@ fn shown(plan: &Plan) -> Vec<String> {
             all.extend(cluster_roles.iter().filter(|it| !it.is_done()).map(ToString::to_string));
             all.extend(cluster_bindings.iter().filter(|it| !it.is_done()).map(ToString::to_string));
             all.extend(taken);
+            all.extend(clusters.iter().map(|it| format!("wait for {it}")));
             all
         }
-        Plan::Wait { clusters } => clusters.iter().map(|it| format!("wait for {it}")).collect(),
         Plan::Clear { cluster_bindings, cluster_roles, namespace, going_since } => {
             let mut all: Vec<String> = cluster_bindings.iter().map(ToString::to_string).collect();
             all.extend(cluster_roles.iter().map(ToString::to_string));
@@ -86,9 +86,12 @@ fn a_namespace_is_taken_only_if_it_is_the_teams() {
 }
 
 #[test]
-fn nothing_is_given_in_a_namespace_that_is_not_the_teams() {
-    let observed = Observed { namespace: namespace_with(json!({})), ..Observed::default() };
-    assert_eq!(shown(&plan(&team(|_| {}), &observed)).len(), 1);
+fn what_is_to_go_goes_also_where_the_namespace_cannot_be_used() {
+    let bindings = vec![binding("butler-team-user-gone", butlers())];
+    let observed = Observed { namespace: namespace_with(json!({})), bindings, ..Observed::default() };
+    let shown = shown(&plan(&team(|_| {}), &observed));
+    assert!(shown[0].starts_with("NamespaceError: "));
+    assert_eq!(shown[1], "remove RoleBinding butler-team-user-gone");
 }
 
 #[test]
@@ -121,6 +124,10 @@ fn names_that_are_the_platforms_are_never_taken() {
     }));
     let observed = Observed { config: Some(Arc::new(config)), ..Observed::default() };
     assert!(named("shared", &observed).starts_with("NamespaceError"));
+    let mut own: Ns = object(json!({ "metadata": { "name": "shared", "uid": "n", "labels": butlers() } }));
+    own.metadata.labels.as_mut().unwrap().insert(labels::TEAM.to_owned(), "shared".to_owned());
+    let its_own = Observed { namespace: Some(Arc::new(own)), ..observed.clone() };
+    assert_eq!(named("shared", &its_own), "change Namespace shared", "a team that had it first keeps it");
     assert_eq!(named("butler-tenants", &observed), "make Namespace butler-tenants");
     assert!(named("a.b", &observed).starts_with("ValidationFailed: metadata.name: "));
 }
@@ -131,11 +138,9 @@ fn a_namespace_on_its_way_out_is_waited_for() {
     namespace.metadata.deletion_timestamp = Some(object(json!("2026-01-02T03:04:05Z")));
     let observed = Observed { namespace: Some(Arc::new(namespace)), ..Observed::default() };
     assert_eq!(
-        shown(&plan(&team(|_| {}), &observed)),
-        [
-            "Deleting: the namespace `payments` is being deleted since 2026-01-02T03:04:05Z; the team gets a new one when it \
-          is gone (`kubectl get namespace payments -o yaml` says what keeps it)"
-        ]
+        shown(&plan(&team(|_| {}), &observed))[0],
+        "Deleting: the namespace `payments` is being deleted since 2026-01-02T03:04:05Z; the team gets a new one when it is \
+         gone (`kubectl get namespace payments -o yaml` says what keeps it)"
     );
 }
 
@@ -184,7 +189,23 @@ fn a_team_that_is_deleted_waits_for_its_clusters_then_clears_up_then_goes() {
         clusters_now: vec!["orders".to_owned()],
         ..Observed::default()
     };
-    assert_eq!(shown(&plan(&going, &observed)), ["wait for elsewhere/stray", "wait for orders"]);
+    let waits = shown(&plan(&going, &observed));
+    assert_eq!(waits[0], "change Namespace payments");
+    assert!(
+        waits.contains(&"make RoleBinding butler-team-user-bo".to_owned()),
+        "somebody has to delete them"
+    );
+    assert_eq!(waits[waits.len() - 2..], ["wait for elsewhere/stray", "wait for orders"]);
+    let bindings = vec![binding("butler-team-user-gone", butlers())];
+    let stray = Observed { namespace: None, bindings, clusters_now: Vec::new(), ..observed };
+    let waits = shown(&plan(&going, &stray));
+    assert_eq!(
+        waits[..2],
+        [
+            "Deleting: the namespace is gone, and a team that is being deleted gets no other",
+            "remove RoleBinding butler-team-user-gone"
+        ]
+    );
 
     let wide = Arc::new(object(
         json!({ "metadata": { "name": "butler:team:payments:member", "labels": butlers() } }),
