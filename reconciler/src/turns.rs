@@ -58,8 +58,7 @@ impl Queues {
 
     /// Limits and the default namespace concern every team, the default provider those that are going.
     fn config_changed(&self, change: &Change<'_, ButlerConfig>) {
-        let Some(newest) = newest(change) else { return };
-        self.configs.add(Key::of(newest));
+        changed(&self.configs, change);
         let spec = |it: Option<&ButlerConfig>| it.map(|it| it.spec.clone());
         if spec(change.old) != spec(change.new) {
             for key in self.known.teams.keys() {
@@ -70,8 +69,7 @@ impl Queues {
     }
 
     fn team_changed(&self, change: &Change<'_, Team>) {
-        let Some(newest) = newest(change) else { return };
-        self.teams.add(Key::of(newest));
+        changed(&self.teams, change);
         self.counted();
         self.going_providers();
     }
@@ -96,9 +94,7 @@ impl Queues {
     }
 
     fn provider_changed(&self, change: &Change<'_, ProviderConfig>) {
-        if let Some(newest) = newest(change) {
-            self.providers.add(Key::of(newest));
-        }
+        changed(&self.providers, change);
     }
 
     fn pool_changed(&self, change: &Change<'_, NetworkPool>) {
@@ -161,6 +157,18 @@ impl Queues {
                 self.providers.add(Key::of(&provider.metadata));
             }
         }
+    }
+}
+
+/// An object whose turn it is because of itself. What somebody asks for is done at once; of its status, which is ours, we
+/// may hear before the answer to our own write, and that is no reason to hurry.
+fn changed<K: Resource>(turns: &Turns, change: &Change<'_, K>) {
+    let Some(newest) = newest(change) else { return };
+    let asked = |it: Option<&K>| it.map(|it| (it.meta().generation, it.meta().deletion_timestamp.clone()));
+    if asked(change.old) == asked(change.new) {
+        turns.add_for_others(Key::of(newest));
+    } else {
+        turns.add(Key::of(newest));
     }
 }
 

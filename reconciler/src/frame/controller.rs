@@ -10,8 +10,7 @@ use kube::core::object::HasStatus;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::hand::Reachable;
-use super::{Error, Hand, Key, SetBack};
+use super::{Error, Hand, Key, Reachable, SetBack};
 
 /// The steps of one kind. The frame calls them in this order, for each object by itself.
 pub trait Controller: Send + Sync + Sized + 'static {

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use butler_program::Failure;
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, Preconditions};
 use kube::core::Request;
 use kube::{Client, Resource};
@@ -20,7 +19,7 @@ use tokio::time::timeout;
 use super::child::{Step, put};
 use super::events::{Events, News};
 use super::lease::Term;
-use super::{Cache, Error, Key, Metrics, Pace};
+use super::{Cache, Error, Key, Metrics, Pace, Reachable};
 
 /// Whom we write for, in log lines.
 #[derive(Clone, Debug)]
@@ -72,43 +71,6 @@ pub struct Hand {
 impl Debug for Hand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Hand").field("about", &self.about).finish_non_exhaustive()
-    }
-}
-
-/// A kind of which objects can be asked for by key.
-pub trait Reachable: Resource<DynamicType = ()> + Sized {
-    /// Objects of the kind where this one is.
-    fn api(client: Client, key: &Key) -> Api<Self>;
-}
-
-/// What makes an API out of a client, by scope.
-pub trait Scoped<K> {
-    /// The API of that scope.
-    fn api(client: Client, namespace: Option<&str>) -> Api<K>;
-}
-
-impl<K: Resource<DynamicType = (), Scope = ClusterResourceScope>> Scoped<K> for ClusterResourceScope {
-    fn api(client: Client, _: Option<&str>) -> Api<K> {
-        Api::all(client)
-    }
-}
-
-impl<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>> Scoped<K> for NamespaceResourceScope {
-    fn api(client: Client, namespace: Option<&str>) -> Api<K> {
-        match namespace {
-            Some(namespace) => Api::namespaced(client, namespace),
-            None => Api::default_namespaced(client),
-        }
-    }
-}
-
-impl<K> Reachable for K
-where
-    K: Resource<DynamicType = ()>,
-    K::Scope: Scoped<K>,
-{
-    fn api(client: Client, key: &Key) -> Api<Self> {
-        K::Scope::api(client, key.namespace.as_deref())
     }
 }
 
@@ -221,31 +183,33 @@ impl Hand {
                 cache.learn(applied);
                 Ok(())
             }
-            Err(error) => {
-                if seen.is_none() && error.is_stale() {
-                    self.look(&api, &key, cache).await?;
-                }
-                Err(error)
-            }
+            Err(error) => Err(self.look(error, &api, &key, cache).await),
         }
     }
 
-    /// Something is there that was not known. Whose it is, the next plan says, which must not depend on a watch that may
-    /// be late.
-    async fn look<L>(&self, api: &Api<L>, key: &Key, cache: &Cache<L>) -> Result<(), Error>
+    /// After a conflict something is there, or is not, that was not known. Whose it is and what to do, the next plan says,
+    /// which must not depend on a watch that may be late. What to tell of it: what failed, or that looking did.
+    async fn look<L>(&self, error: Error, api: &Api<L>, key: &Key, cache: &Cache<L>) -> Error
     where
         L: Reachable + Clone + Debug + DeserializeOwned,
     {
+        if !error.is_stale() {
+            return error;
+        }
         // A list, because that is a right that a watch takes anyway.
         let params = ListParams::default().fields(&format!("metadata.name={}", key.name));
         let found = timeout(self.pace.request, api.list(&params)).await;
         let found = found.map_err(|_| Failure::no_answer()).and_then(|found| found.map_err(Failure::from));
-        let found =
-            found.map_err(|failure| Error::api("list", format!("{} `{key}`", L::kind(&())), failure))?;
-        for object in found.items {
-            cache.learn(object);
+        match found {
+            Err(failure) => return Error::api("list", format!("{} `{key}`", L::kind(&())), failure),
+            Ok(found) if found.items.is_empty() => {
+                if let Some(gone) = cache.get(key) {
+                    cache.take_out(gone.meta(), |_| {});
+                }
+            }
+            Ok(found) => found.items.into_iter().for_each(|object| cache.learn(object)),
         }
-        Ok(())
+        error
     }
 
     /// Deletes what was seen, and nothing newer.
@@ -271,7 +235,7 @@ impl Hand {
                 cache.take_out(seen, |_| {});
                 Ok(())
             }
-            Err(error) => Err(error),
+            Err(error) => Err(self.look(error, &api, &key, cache).await),
         }
     }
 

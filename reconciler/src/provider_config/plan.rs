@@ -242,8 +242,8 @@ mod tests {
         let forbidden = Observed { credentials: Some(Credentials::Forbidden), ..Observed::default() };
         assert_eq!(
             said(plan(&named, &forbidden).credentials),
-            "CredentialsInvalid: spec.credentialsRef: butler-reconciler may not read the Secret `butler-system/c`; bind the \
-             ClusterRole `butler-reconciler-credentials` to it in that namespace"
+            "CredentialsInvalid: spec.credentialsRef: butler-reconciler may not read the Secret `butler-system/c`; add its \
+             name to the Role `butler-reconciler-credentials` in that namespace"
         );
     }
 

@@ -10,7 +10,7 @@ use kube::ResourceExt;
 use kube::api::{ListParams, PostParams};
 use serde_json::json;
 
-use crate::world::{World, cluster, delete, message, shown, team, until, until_gone};
+use crate::world::{World, cluster, delete, is_ready, message, patch, shown, team, until, until_gone};
 
 /// Watches of these say nothing after the first list.
 fn is_told_nothing_of(asked: &Asked, resource: &str) -> bool {
@@ -47,6 +47,23 @@ async fn a_namespace_of_which_nobody_has_heard_yet_is_not_taken() {
     delete(&teams, "theirs").await;
     until_gone(&teams, "theirs").await;
     assert!(namespaces.get("theirs").await.unwrap().metadata.deletion_timestamp.is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_leaves_loses_access_although_somebody_has_touched_the_binding() {
+    let mut world = World::without_replicas(Options::default()).await;
+    let _proxy = world
+        .add_replica_behind(&world.account(), |asked| {
+            if is_told_nothing_of(asked, "/rolebindings") { Fate::Hang } else { Fate::Pass }
+        })
+        .await;
+    let (teams, bindings) = (world.all::<Team>(), world.within::<RoleBinding>("payments"));
+    world.apply(&team("payments", json!({ "access": { "users": [{ "name": "eve@example.org" }] } }))).await;
+    until(&teams, "payments", "it is ready", is_ready).await;
+    let name = bindings.list(&ListParams::default()).await.unwrap().items[0].name_any();
+    patch(&bindings, &name, json!({ "metadata": { "annotations": { "theirs": "touched" } } })).await;
+    patch(&teams, "payments", json!({ "spec": { "access": { "users": [] } } })).await;
+    until_gone(&bindings, &name).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
