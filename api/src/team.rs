@@ -38,7 +38,7 @@ use crate::wire::{given, is_default};
                       "description": "Where the team is in its life."}"#,
     printcolumn = r#"{"name": "Namespace", "type": "string", "jsonPath": ".status.namespace",
                       "description": "Namespace of the team."}"#,
-    printcolumn = r#"{"name": "Clusters", "type": "integer", "jsonPath": ".status.clusterCount",
+    printcolumn = r#"{"name": "Clusters", "type": "integer", "jsonPath": ".status.resourceUsage.clusters",
                       "description": "Clusters of the team."}"#,
     printcolumn = r#"{"name": "Nodes", "type": "integer", "jsonPath": ".status.resourceUsage.totalNodes",
                       "description": "Worker nodes of all clusters."}"#,

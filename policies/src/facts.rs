@@ -274,6 +274,11 @@ impl Facts {
         !self.unreadable_kinds.contains(&kind) && !self.unreadable.iter().any(|key| key.kind() == kind)
     }
 
+    /// Whether anything of that kind can be read at the moment; single objects of it may still be unreadable.
+    pub fn hears_of(&self, kind: FactKind) -> bool {
+        !self.unreadable_kinds.contains(&kind)
+    }
+
     /// Nothing of that kind can be read at the moment. What is remembered of it may be long past, so nobody can say,
     /// except of what is learned from here on.
     pub fn lose(&mut self, kind: FactKind) {

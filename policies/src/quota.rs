@@ -10,7 +10,7 @@ use butler_api::quota::ledger::Ask;
 use butler_api::quota::{Dimension, Exceeded, Holding, Limit, Limits, Refusal, Scope};
 use butler_api::reference::NsRef;
 use butler_api::tenant_cluster::Workers;
-use butler_api::{TenantCluster, labels};
+use butler_api::{TeamSpec, TenantCluster, labels};
 use serde::Deserialize;
 
 use crate::facts::{FactKey, Facts, Lookup};
@@ -60,16 +60,18 @@ pub enum Need {
 /// What a review needs of a ledger.
 pub fn need(review: &Review<'_>, facts: &Facts) -> Need {
     match &review.subject {
-        Subject::TenantCluster(change) if !ratchet::passes(change) => match &**change {
+        Subject::TenantCluster(change) => match &**change {
             Change::Create(new) => {
                 // An object that could not be read is repaired: it is there, and nobody knows what it takes.
                 let base = (review.operation == Operation::Update).then_some(&new.metadata.resource_version);
                 need_of(review, facts, None, new, base.map(Option::as_deref))
             }
-            Change::Update { old, new } => {
+            // Rules let pass whatever happens to what is being deleted. Its machines exist until it is gone, so it counts,
+            // and taking more is asked for like anything else: or whoever deletes a cluster could have any number.
+            Change::Update { old, new } if !ratchet::is_same(old, new) => {
                 need_of(review, facts, Some(old), new, Some(old.metadata.resource_version.as_deref()))
             }
-            Change::Delete(_) => Need::Nothing,
+            Change::Update { .. } | Change::Delete(_) => Need::Nothing,
         },
         Subject::Scale { replicas } => need_of_scale(*replicas, review, facts),
         _ => Need::Nothing,
@@ -79,6 +81,43 @@ pub fn need(review: &Review<'_>, facts: &Facts) -> Need {
 /// What a cluster takes of its team, whose settings may name its provider.
 pub fn holding(cluster: &TenantCluster, facts: &Facts) -> Holding {
     Holding::of(cluster, provider_of(cluster, facts).as_ref())
+}
+
+/// The same, unless nobody can say at the moment which provider it has: one that is named by none is the team's, or the
+/// platform's.
+pub fn known_holding(cluster: &TenantCluster, facts: &Facts) -> Option<Holding> {
+    let is_unknown = || {
+        let team = team_of(cluster).map(|name| facts.team(name));
+        matches!(team, Some(Lookup::Unknown)) || matches!(facts.config(), Lookup::Unknown)
+    };
+    if cluster.spec.provider(None, None).is_none() && is_unknown() {
+        return None;
+    }
+    Some(holding(cluster, facts))
+}
+
+/// Every limit that counts for what a cluster takes of a team.
+///
+/// # Errors
+/// When one of them cannot be read, in words.
+pub fn limits_of(
+    name: &str,
+    team: &TeamSpec,
+    holding: &Holding,
+    facts: &Facts,
+) -> Result<Vec<Limit>, String> {
+    let at = holding.provider.as_deref().and_then(|at| at.split_once('/'));
+    let at = at.map(|(namespace, name)| NsRef { name: name.to_owned(), namespace: namespace.to_owned() });
+    let provider = match at.as_ref().map(|at| facts.provider(at)) {
+        Some(Lookup::Found(provider)) => Some(&provider.spec),
+        Some(Lookup::Absent) | None => None,
+        Some(Lookup::Unknown) => return Err("the ProviderConfig cannot be read at the moment".to_owned()),
+    };
+    if matches!(facts.config(), Lookup::Unknown) {
+        return Err("the ButlerConfig cannot be read at the moment".to_owned());
+    }
+    let limits = Limits { name, team, config: facts.config_spec() };
+    limits.for_cluster(holding, provider).map_err(|error| error.to_string())
 }
 
 fn provider_of(cluster: &TenantCluster, facts: &Facts) -> Option<NsRef> {
@@ -132,23 +171,14 @@ fn claim(
     if matches!(facts.config(), Lookup::Unknown) {
         return Err(unknown("spec.teamRef.name", FactKey::Config).into());
     }
-    let provider = match provider_of(cluster, facts) {
-        None => None,
-        Some(at) => {
-            rests_on.push(FactKey::Provider(at.clone()));
-            match facts.provider(&at) {
-                Lookup::Found(provider) => Some(&provider.spec),
-                Lookup::Absent => None,
-                Lookup::Unknown => {
-                    return Err(unknown("spec.providerConfigRef.name", FactKey::Provider(at)).into());
-                }
-            }
+    if let Some(at) = provider_of(cluster, facts) {
+        rests_on.push(FactKey::Provider(at.clone()));
+        if matches!(facts.provider(&at), Lookup::Unknown) {
+            return Err(unknown("spec.providerConfigRef.name", FactKey::Provider(at)).into());
         }
-    };
-    let limits = Limits { name, team: &team.spec, config: facts.config_spec() };
-    let limits = limits
-        .for_cluster(&new, provider)
-        .map_err(|error| denial(Fault::Forbidden, UNCOUNTABLE, "spec", error.to_string()))?;
+    }
+    let limits = limits_of(name, &team.spec, &new, facts)
+        .map_err(|why| denial(Fault::Forbidden, UNCOUNTABLE, "spec", why))?;
     let uncountable = |field: &'static str| {
         denial(Fault::Invalid, UNCOUNTABLE, field, "the API server gave it none that can be understood")
     };
@@ -173,6 +203,13 @@ fn need_of_scale(replicas: i32, review: &Review<'_>, facts: &Facts) -> Need {
     struct Scale {
         #[serde(default)]
         metadata: Metadata,
+        #[serde(default)]
+        spec: Spec,
+    }
+    #[derive(Default, Deserialize)]
+    struct Spec {
+        #[serde(default)]
+        replicas: i32,
     }
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -181,6 +218,10 @@ fn need_of_scale(replicas: i32, review: &Review<'_>, facts: &Facts) -> Need {
     }
     let at = NsRef { name: review.name.to_string(), namespace: review.namespace.to_string() };
     let shown = review.old_object.and_then(|text| serde_json::from_str::<Scale>(text).ok());
+    // Nothing but this number changes, so fewer are less of everything, whatever the object is.
+    if shown.as_ref().is_some_and(|scale| replicas <= scale.spec.replicas) {
+        return Need::Nothing;
+    }
     let shown = shown.and_then(|scale| scale.metadata.resource_version?.parse::<u64>().ok());
     let known = facts.cluster(&at).found();
     let revision = known.and_then(|it| it.metadata.resource_version.as_deref()?.parse::<u64>().ok());

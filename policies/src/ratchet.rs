@@ -57,8 +57,12 @@ ratcheted!(
 /// Whether a change is nothing to judge: the object is on its way out, or nothing changes that a rule looks at.
 pub fn passes<T: Ratcheted>(change: &Change<T>) -> bool {
     let Change::Update { old, new } = change else { return false };
-    new.metadata().deletion_timestamp.is_some()
-        || (old.same_spec(new) && own_keys(old.metadata()).eq(own_keys(new.metadata())))
+    new.metadata().deletion_timestamp.is_some() || is_same(old, new)
+}
+
+/// Whether nothing is changed that a rule looks at.
+pub fn is_same<T: Ratcheted>(old: &T, new: &T) -> bool {
+    old.same_spec(new) && own_keys(old.metadata()).eq(own_keys(new.metadata()))
 }
 
 /// Our own labels, then our own annotations. A key that moves from one to the other changes its place in the sequence

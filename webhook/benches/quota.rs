@@ -16,18 +16,22 @@ mod on_a_cluster {
     pub(crate) mod quota {
         pub(crate) mod denier;
         pub(crate) mod platform;
+        pub(crate) mod storm;
         pub(crate) mod usage;
     }
 }
 
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use butler_api::TenantCluster;
 use futures::StreamExt;
 use futures::future::join_all;
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
-use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::runtime::reflector::store::Writer;
 use kube::runtime::{WatchStreamExt, reflector, watcher};
 use serde_json::{Value, json};
 
@@ -35,6 +39,7 @@ use self::harness::{Gate, Setup};
 use self::objects::eventually;
 use self::on_a_cluster::quota::denier::Denier;
 use self::on_a_cluster::quota::platform::{clusters_of, make_team, named, prepare};
+use self::on_a_cluster::quota::storm::{Field, Tally, rage};
 use self::on_a_cluster::quota::usage::Usage;
 use self::on_a_cluster::{harness, objects};
 
@@ -42,25 +47,39 @@ const AT_ONCE: usize = 64;
 const ROUNDS: usize = 7;
 const TEAMS: usize = 8;
 const NO_TEAM: &str = "butler-tenants";
+/// Of each storm.
+const OPERATIONS: usize = 3000;
+/// Long enough that ours has answered before the other webhook does.
+const AFTER_OURS: Duration = Duration::from_millis(30);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
 async fn main() {
-    let gate = Gate::start(Setup { replicas: 3, ..Setup::default() }).await;
+    let mut gate = Gate::start(Setup { replicas: 3, ..Setup::default() }).await;
     prepare(&gate).await;
     lift_provider(&gate).await;
     let limits = json!({ "resourceLimits": { "maxClusters": 100_000, "maxTotalNodes": 1_000_000, "maxMemory": "1Ei" } });
     for number in 0..TEAMS {
         make_team(&gate, &format!("team-{number}"), limits.clone()).await;
     }
-    calls(&gate).await;
-    cost(&gate).await;
-    over_admissions(&gate).await;
+    // In pieces, for a machine that is not one's own for long.
+    let piece = std::env::var("BUTLER_PIECE").ok();
+    let is_wanted = |name: &str| piece.as_deref().is_none_or(|piece| piece == name);
+    if is_wanted("calls") {
+        calls(&gate).await;
+    }
+    if is_wanted("cost") {
+        cost(&gate).await;
+    }
+    if is_wanted("storm") {
+        over_admissions(&mut gate).await;
+    }
 }
 
-/// How many calls an increase waits for when nobody else is about.
+/// How many calls an increase waits for when nobody else is about, as the replicas count them, and how many the API server
+/// sees for ledgers altogether, with what replicas do by themselves when the cluster is stored.
 async fn calls(gate: &Gate) {
     const COUNT: usize = 20;
-    let sums = async || {
+    let waited_for = async || {
         let (mut calls, mut answers) = (0.0, 0.0);
         for replica in gate.replicas() {
             let text = replica.metrics().await;
@@ -73,19 +92,43 @@ async fn calls(gate: &Gate) {
         }
         (calls, answers)
     };
+    let ledgers = objects::objects_of(gate.client(), "QuotaLedger", "butler-system");
     create_all(gate, &["team-0".to_owned()], 1, "warm").await;
-    let before = sums().await;
-    for number in 0..COUNT {
-        create(gate, "team-0", &format!("alone-{number}")).await;
-        // So that what one replica wrote has been told to the others.
-        tokio::time::sleep(Duration::from_millis(300)).await;
+    for is_settled in [true, false] {
+        let (before, seen) = (waited_for().await, seen_calls(gate).await);
+        for number in 0..COUNT {
+            if is_settled {
+                // Nothing of the one before is under way.
+                eventually("the ledger is settled", async || {
+                    ledgers.get("team-0").await.is_ok_and(|it| it.data["spec"].get("open").is_none())
+                })
+                .await;
+            }
+            create(gate, "team-0", &format!("alone-{is_settled}-{number}")).await;
+        }
+        let (after, still_seen) = (waited_for().await, seen_calls(gate).await);
+        println!(
+            "calls beyond the review per increase, {}: {:.2} waited for, {:.2} writes of ledgers and reads of teams seen by \
+             the API server ({COUNT} creates, three replicas)",
+            if is_settled { "uncontended" } else { "one right after the other" },
+            (after.0 - before.0) / (after.1 - before.1),
+            (still_seen - seen) / COUNT as f64,
+        );
     }
-    let after = sums().await;
-    println!(
-        "calls beyond the review per uncontended increase: {:.2} ({COUNT} creates, three replicas)",
-        (after.0 - before.0) / (after.1 - before.1)
-    );
     clear(gate, "team-0").await;
+}
+
+/// The calls for ledgers that the API server itself has counted: each but the watches, and what this program asks.
+async fn seen_calls(gate: &Gate) -> f64 {
+    let request = http::Request::get("/metrics").body(Vec::new()).unwrap();
+    let text = gate.client().request_text(request).await.unwrap();
+    let counts = text.lines().filter(|line| {
+        let is_ours = line.starts_with("apiserver_request_total{") && line.contains("butler.butlerlabs.dev");
+        let is_write = line.contains("resource=\"quotaledgers\"") && line.contains("verb=\"PUT\"");
+        let is_read = line.contains("resource=\"teams\"") && line.contains("verb=\"GET\"");
+        is_ours && (is_write || is_read)
+    });
+    counts.filter_map(|line| line.rsplit_once(' ')?.1.parse::<f64>().ok()).sum()
 }
 
 /// How long the same creates take without a ledger, into one team, and into several.
@@ -151,61 +194,73 @@ async fn lift_provider(gate: &Gate) {
     providers.patch("harvester-prod", &PatchParams::default(), &Patch::Merge(none)).await.unwrap();
 }
 
-/// The same burst against ours, and against a count over a cache, which is how it is done elsewhere.
-async fn over_admissions(gate: &Gate) {
-    const MOST: i64 = 5;
-    let limits = json!({ "maxClusters": MOST });
-    let burst = async |team: &str| {
-        let tries = (0..AT_ONCE).map(|number| async move {
-            let object = serde_json::from_value(named(team, &format!("burst-{number}"), 1)).unwrap();
-            clusters_of(gate.client(), team).create(&PostParams::default(), &object).await.is_ok()
-        });
-        join_all(tries).await;
-        Usage::of(gate.client(), team).await.unwrap().clusters
-    };
-    make_team(gate, "exact", json!({ "resourceLimits": limits.clone() })).await;
-    make_team(gate, "counted", json!({})).await;
-    let exact = burst("exact").await;
+/// The same storm against ours, and against a count over a cache, which is how it is done elsewhere.
+async fn over_admissions(gate: &mut Gate) {
+    let operations = std::env::var("BUTLER_STORM").map_or(OPERATIONS, |count| count.parse().unwrap());
+    let field = Arc::new(Field::prepare(gate, "exact").await);
+    let asked = AtomicU64::new(0);
+    let every_tenth = move || asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(10);
+    let denier = Denier::start(gate, AFTER_OURS, move |_| !every_tenth()).await;
+    let exact = rage(gate, &field, operations).await;
+    denier.stop(gate).await;
+    tell("ours", operations, &exact);
 
+    let plain = Arc::new(Field::prepare(gate, "plain").await);
     let registrations: Api<ValidatingWebhookConfiguration> = Api::all(gate.client().clone());
     registrations.delete("butler-webhook", &DeleteParams::default()).await.unwrap();
-    let (reader, writer) = reflector::store::<TenantCluster>();
-    let clusters: Api<TenantCluster> = Api::all(gate.client().clone());
+    let kind = ApiResource::erase::<TenantCluster>(&());
+    let clusters: Api<DynamicObject> = Api::all_with(gate.client().clone(), &kind);
+    let writer = Writer::new(kind);
+    let reader = writer.as_reader();
     let cache = tokio::spawn(async move {
         let mut events =
             pin!(reflector(writer, watcher(clusters, watcher::Config::default())).default_backoff());
         while events.next().await.is_some() {}
     });
     reader.wait_until_ready().await.unwrap();
+    let asked = AtomicU64::new(0);
+    let counted = plain.clone();
     let count = move |request: &Value| {
-        let there = reader
-            .state()
-            .into_iter()
-            .filter(|it| it.metadata.namespace.as_deref() == request["namespace"].as_str());
-        request["operation"] != "CREATE" || (there.count() as i64) < MOST
+        !asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(10) && fits(&counted, &reader.state(), request)
     };
     let counting = Denier::start(gate, Duration::ZERO, count).await;
-    eventually("the count is in force", async || {
-        let mut object = named("exact", "one-more", 1);
-        object["metadata"]["namespace"] = json!("exact");
-        let dry = PostParams { dry_run: true, ..PostParams::default() };
-        clusters_of(gate.client(), "exact")
-            .create(&dry, &serde_json::from_value(object).unwrap())
-            .await
-            .is_err()
-    })
-    .await;
-    let counted = burst("counted").await;
+    let plain = rage(gate, &plain, operations).await;
     counting.stop(gate).await;
     cache.abort();
+    tell("a count from a cache", operations, &plain);
+}
+
+fn tell(who: &str, operations: usize, tally: &Tally) {
+    let outcomes = tally.outcomes.lock().unwrap().clone();
+    println!("a storm of {operations} operations against {who}: {outcomes:?}");
     println!(
-        "{AT_ONCE} creates at once into a limit of {MOST}: ours admits {exact}, over-admissions {}",
-        exact - MOST
+        "a storm of {operations} operations against {who}: over-admissions {}",
+        tally.over_admissions.load(Ordering::Relaxed)
     );
-    println!(
-        "{AT_ONCE} creates at once into a limit of {MOST}: a count from a cache admits {counted}, over-admissions {}",
-        counted - MOST
-    );
+}
+
+/// Whether a change is within the limits of its team, as far as the cache knows.
+fn fits(field: &Field, cache: &[Arc<DynamicObject>], request: &Value) -> bool {
+    let (Some(team), Some(name)) = (request["namespace"].as_str(), request["name"].as_str()) else {
+        return true;
+    };
+    let own = |it: &&Arc<DynamicObject>| it.metadata.namespace.as_deref() == Some(team);
+    let (mut before, mut after) = (Usage::default(), Usage::default());
+    for cluster in cache.iter().filter(own) {
+        before.add(cluster);
+        if cluster.metadata.name.as_deref() != Some(name) {
+            after.add(cluster);
+        } else if request["subResource"] == "scale" {
+            let mut scaled = DynamicObject::clone(cluster);
+            scaled.data["spec"]["workers"]["replicas"] = request["object"]["spec"]["replicas"].clone();
+            after.add(&scaled);
+        }
+    }
+    if request["subResource"] != "scale" {
+        after.add(&serde_json::from_value(request["object"].clone()).unwrap());
+    }
+    let raises = before.held().iter().zip(after.held()).any(|(before, after)| after > *before);
+    !raises || field.beyond(team, &after).is_empty()
 }
 
 async fn create(gate: &Gate, team: &str, name: &str) {

@@ -116,7 +116,7 @@ impl<L: Look> Admission<L> {
                 (completed.answer(&review.uid), outcome, completed.audit())
             }
             (Stage::Validating, Some(policies)) => {
-                let verdict = self.judge(&review, &policies).await;
+                let verdict = self.judge(&review, &policies, started).await;
                 self.metrics.found(&verdict.findings);
                 policies.count(Kind::Validating, &verdict.policies.evaluations);
                 let outcome = if verdict.allows() { Outcome::Allowed } else { Outcome::Denied };
@@ -142,14 +142,14 @@ impl<L: Look> Admission<L> {
         Reply::Answer(answer)
     }
 
-    async fn judge(&self, review: &Review<'_>, policies: &InForce) -> Verdict {
+    async fn judge(&self, review: &Review<'_>, policies: &InForce, started: Instant) -> Verdict {
         let judge =
             |review: &Review<'_>, facts: &Facts| judge_by_policies(review, facts, &policies.set, &self.shown);
         let mut facts = self.facts.current();
         let first = judge(review, &facts);
         let verdict = self.confirm(review, &mut facts, first, Verdict::rests_on, judge).await;
         let verdict = self.verify(review, facts.clone(), verdict, judge).await;
-        self.grant(review, facts, verdict).await
+        self.grant(review, facts, verdict, started).await
     }
 
     fn answer_unreadable(&self, endpoint: Endpoint, error: &ReviewError, started: Instant) -> Reply {

@@ -8,7 +8,8 @@
 //! 1. *Whatever is stored is covered by the ledger.* A request that raises anything is answered yes only after it was
 //!    written into the ledger, by a write that succeeds only on the version that was read. One that raises nothing needs
 //!    no write: the API server stores an update only if its object is still the one that admission was shown, so it ends
-//!    below something that is covered already.
+//!    below something that is covered already. For the same reason one whose object is known to have changed since is
+//!    answered yes without a write: it is not stored, but asked again.
 //! 2. *What the ledger takes up is within the limits.* At every write, the sum over all names of the most that may be stored
 //!    under each is within every limit that the request raises.
 //! 3. *Nothing leaves the ledger but by evidence*, which carries the revision at which it was true:
@@ -16,6 +17,9 @@
 //!    | Seen | Then |
 //!    |---|---|
 //!    | the object at revision r | it takes what it took at r, and requests that change an older revision, or create it, are settled |
+//!    | the same, being deleted | it takes the most that it may have taken before, because its machines go when it does |
+//!    | the same, but of no team or another | it takes nothing, and requests that change an older revision are settled; one that changes r may still bring it in |
+//!    | the object, and nobody can read it | nothing |
 //!    | no object in a list of revision r | what was seen up to r is gone, and so are requests that change it |
 //!    | neither, in a list that was asked for after the API server must have finished every request that a replica had seen in the ledger | the request was not stored |
 //!
@@ -24,10 +28,16 @@
 //!    within `--request-bound`.
 //!
 //! From 1 and 2, what is stored is within the limits at any time; from 3, nothing stays reserved that is not used. The
-//! decisions are pure and are searched through exhaustively in `api/src/quota/decide/search.rs`.
+//! decisions are pure and are searched through exhaustively in `api/src/quota/decide/search.rs`. A list says what it says
+//! of its own revision, so it may take its time; who waits for it does not keep others waiting.
 //!
-//! A limit counts as the facts have it: one that is lowered binds a replica as soon as its watch has told it, within
-//! milliseconds.
+//! # Limits that change
+//!
+//! A limit may be lowered below what is used; then nothing grows. The Team, which most limits are in, is read again while the
+//! ledger is being written, and what is beyond its limits by then is refused: so those of the Team and of its environments
+//! count from the moment they are stored, and an increase takes two calls. What the platform allows by default, and
+//! providers, is as this replica's watches have it: milliseconds old, or, if a connection is dead and nobody has noticed,
+//! up to the 30 seconds after which the kind counts as unknown and increases are denied (`facts/pace.rs`).
 //!
 //! # The parts
 //!
@@ -35,9 +45,16 @@
 //! written together. The desk also settles what is open, and [`store`] makes the calls. What a team uses is told in
 //! its status by the reconciler, which reads the ledgers.
 //!
-//! A ledger that is missing was either never made or lost. `status.quotaLedger` of the Team tells: it is written before the
-//! first ledger is. A lost one, or one that somebody edited, is made anew from a list after the request bound has passed, when
-//! everything that the lost one admitted is stored or never will be; until then increases are denied.
+//! A ledger that is missing was either never made or lost. `status.quotaLedger` of the Team tells: before the first ledger
+//! has content, it says which object that will be. A lost one, or one that somebody edited, is made anew from a list of all
+//! namespaces after the request bound has passed, when everything that the lost one admitted is stored or never will be;
+//! until then increases are denied. What is found counts, and is granted as far as it is within the limits, the oldest first:
+//! who was admitted is known to the lost ledger alone, and any mark on the clusters themselves could have been written
+//! while the gate was away. So a grant never goes beyond the limits because a ledger was lost; the price is that clusters
+//! beyond a limit that was lowered meanwhile lose theirs, and have it again once it is asked for and fits. Nothing of them is
+//! taken away.
+//!
+//! What holds a grant, and asking for one afterwards, is `butler_program::Grants`, for whoever builds clusters.
 //!
 //! Rights that this needs: `get`, `list`, `watch`, `create`, `update` and `delete` of `quotaledgers` in `butler-system`,
 //! `list` of `tenantclusters`, `get` of `teams`, `patch` of `teams/status`.
@@ -54,6 +71,8 @@ use std::time::Duration;
 
 use butler_api::QuotaLedger;
 use butler_api::quota::Refusal;
+use butler_policies::Facts;
+use butler_policies::facts::FactKind;
 use butler_policies::quota::Claim;
 use kube::Client;
 use tokio::sync::{Notify, mpsc, oneshot};
@@ -155,6 +174,13 @@ impl Quota {
         tasks.spawn(desk.run(inbox));
         Some(handle)
     }
+}
+
+/// Whether the platform is known well enough to say what its teams have, and may have.
+fn knows_enough(facts: &Facts) -> bool {
+    [FactKind::Team, FactKind::Config, FactKind::Provider, FactKind::Cluster]
+        .into_iter()
+        .all(|kind| facts.hears_of(kind))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -37,6 +37,15 @@ const TIMEOUT_SECONDS: i32 = 5;
 const NOT_ON_ITS_WAY_OUT: &str =
     "oldObject == null || oldObject.?metadata.?deletionTimestamp.orValue(null) == null";
 
+/// The same of TenantClusters in the validating stage, where quotas are kept: the machines of a cluster that is being deleted
+/// exist until it is gone, so if its spec, or where it counts, changes, that is looked at. Finalizers go without us all
+/// the same.
+const TAKES_NO_MORE_ON_ITS_WAY_OUT: &str = "oldObject == null || oldObject.?metadata.?deletionTimestamp.orValue(null) == null \
+     || (object != null && (object.?spec != oldObject.?spec \
+     || object.?metadata.?labels[?'butler.butlerlabs.dev/environment'] != oldObject.?metadata.?labels[?'butler.butlerlabs.dev/environment'] \
+     || object.?metadata.?annotations[?'butler.butlerlabs.dev/owner'] != oldObject.?metadata.?annotations[?'butler.butlerlabs.dev/owner'] \
+     || object.?metadata.?annotations[?'butler.butlerlabs.dev/creator-email'] != oldObject.?metadata.?annotations[?'butler.butlerlabs.dev/creator-email']))";
+
 /// Also never sent: an update of nothing that anybody here looks at, such as finalizers and owner references. Labels and
 /// annotations count as a whole; which of them matter is the ratchet's to know.
 const CHANGES_WHAT_IS_JUDGED: &str = "object == null || oldObject == null \
@@ -105,7 +114,7 @@ fn webhook(endpoint: Endpoint, target: &Target) -> ValidatingWebhook {
         side_effects: "NoneOnDryRun".to_owned(),
         timeout_seconds: Some(TIMEOUT_SECONDS),
         match_policy: Some("Equivalent".to_owned()),
-        match_conditions: Some(match_conditions()),
+        match_conditions: Some(match_conditions(endpoint)),
         namespace_selector: None,
         object_selector: None,
     }
@@ -184,13 +193,17 @@ fn rule(resource: &str, operations: &[&str]) -> RuleWithOperations {
     }
 }
 
-fn match_conditions() -> Vec<MatchCondition> {
+fn match_conditions(endpoint: Endpoint) -> Vec<MatchCondition> {
     let condition = |name: &str, expression: &str| MatchCondition {
         name: name.to_owned(),
         expression: expression.to_owned(),
     };
+    let on_its_way_out = match (endpoint.kind, endpoint.stage) {
+        (Kind::TenantCluster, Stage::Validating) => TAKES_NO_MORE_ON_ITS_WAY_OUT,
+        _ => NOT_ON_ITS_WAY_OUT,
+    };
     vec![
-        condition("not-on-its-way-out", NOT_ON_ITS_WAY_OUT),
+        condition("not-on-its-way-out", on_its_way_out),
         condition("changes-what-is-judged", CHANGES_WHAT_IS_JUDGED),
     ]
 }

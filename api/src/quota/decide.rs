@@ -23,17 +23,21 @@ pub struct Copy {
 }
 
 /// Changes that are answered together.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Group {
     waiting: Vec<Waiting>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Waiting {
     ask: Ask,
     limits: Vec<Limit>,
     is_dry: bool,
     answer: Option<Result<(), Refusal>>,
+    /// Whether it comes too late to be stored, so that there is nothing to take up.
+    is_overtaken: bool,
+    /// The ticket that it was taken up with, unless the same was asked for before and may have been admitted.
+    own_ticket: Option<u64>,
     is_written: bool,
 }
 
@@ -44,7 +48,7 @@ impl Waiting {
 
     /// Whether it is taken up in the copy alone.
     fn is_taken(&self) -> bool {
-        self.answer == Some(Ok(())) && !self.is_dry && !self.is_written
+        self.answer == Some(Ok(())) && !self.is_dry && !self.is_overtaken && !self.is_written
     }
 }
 
@@ -66,6 +70,11 @@ impl Copy {
     /// A ledger as it was just read or made.
     pub fn read(ledger: Ledger, writes: i64) -> Self {
         Self { ledger, writes, is_fresh: true, is_settled: false }
+    }
+
+    /// A ledger as it would be made of a list that was just made. There is none that could be written.
+    pub fn found(ledger: Ledger) -> Self {
+        Self { ledger, writes: 0, is_fresh: true, is_settled: true }
     }
 
     /// It was written, and so nobody has written since it was read.
@@ -94,7 +103,19 @@ impl Copy {
 impl Group {
     /// Adds a change. A dry one is weighed and not taken up.
     pub fn push(&mut self, ask: Ask, limits: Vec<Limit>, is_dry: bool) {
-        self.waiting.push(Waiting { ask, limits, is_dry, answer: None, is_written: false });
+        let (answer, is_overtaken, own_ticket, is_written) = (None, false, None, false);
+        self.waiting.push(Waiting { ask, limits, is_dry, answer, is_overtaken, own_ticket, is_written });
+    }
+
+    /// Adds those of another group.
+    pub fn absorb(&mut self, other: Self) {
+        self.waiting.extend(other.waiting);
+    }
+
+    /// Leaves out those that nobody waits for any more.
+    pub fn keep(&mut self, is_kept: impl IntoIterator<Item = bool>) {
+        let mut is_kept = is_kept.into_iter();
+        self.waiting.retain(|_| is_kept.next().unwrap_or(true));
     }
 
     /// How many there are.
@@ -107,6 +128,11 @@ impl Group {
         self.waiting.is_empty()
     }
 
+    /// Whether all of them are dry, so that nothing may be written for them.
+    pub fn is_dry(&self) -> bool {
+        self.waiting.iter().all(|waiting| waiting.is_dry)
+    }
+
     /// Decides as far as the copy allows.
     pub fn next(&mut self, copy: Option<&mut Copy>) -> Next {
         let Some(copy) = copy else {
@@ -116,8 +142,14 @@ impl Group {
         };
         let ticket = copy.ticket();
         for waiting in self.waiting.iter_mut().filter(|waiting| waiting.answer != Some(Ok(()))) {
-            let weighed = copy.ledger.weigh(&waiting.ask, &waiting.limits);
-            if weighed.is_ok() && !waiting.is_dry {
+            // The API server finds out by itself, and asks again with what is there now.
+            waiting.is_overtaken = copy.ledger.overtakes(&waiting.ask);
+            let weighed = match waiting.is_overtaken {
+                true => Ok(()),
+                false => copy.ledger.weigh(&waiting.ask, &waiting.limits),
+            };
+            if weighed.is_ok() && !waiting.is_dry && !waiting.is_overtaken {
+                waiting.own_ticket = (!copy.ledger.has(&waiting.ask)).then_some(ticket);
                 copy.ledger.reserve(waiting.ask.clone(), ticket);
             }
             waiting.answer = Some(weighed);
@@ -137,6 +169,33 @@ impl Group {
 
     fn forget(&mut self, which: impl Fn(&Waiting) -> bool) {
         self.waiting.iter_mut().filter(|waiting| which(waiting)).for_each(|waiting| waiting.answer = None);
+    }
+
+    /// Other limits count now, as was learned while the copy was being written. What was taken up in it and is beyond them
+    /// is refused, and withdrawn from the copy, because who refuses it knows best that it is not stored. Whether anything
+    /// was; if that is not written, it leaves by evidence, like any request that is not stored.
+    ///
+    /// # Errors
+    /// When a limit cannot be read.
+    pub fn limit_anew<E>(
+        &mut self,
+        copy: &mut Copy,
+        limits: impl Fn(&Ask) -> Result<Vec<Limit>, E>,
+    ) -> Result<bool, E> {
+        let mut has_withdrawn = false;
+        for waiting in self.waiting.iter_mut().filter(|waiting| !waiting.is_written) {
+            waiting.limits = limits(&waiting.ask)?;
+            if !waiting.is_taken() {
+                continue;
+            }
+            let weighed = copy.ledger.weigh(&waiting.ask, &waiting.limits);
+            if let (Err(_), Some(ticket)) = (&weighed, waiting.own_ticket.take()) {
+                copy.ledger.withdraw(&waiting.ask, ticket);
+                has_withdrawn = true;
+            }
+            waiting.answer = Some(weighed);
+        }
+        Ok(has_withdrawn)
     }
 
     /// The copy was written: what was taken up in it holds.

@@ -13,10 +13,13 @@ use crate::tenant_cluster::workers::{DEFAULT_CPU, DEFAULT_DISK, DEFAULT_MEMORY, 
 /// The most characters of an owner's name that are kept. Longer ones end in a digest, so that they stay different.
 const LONGEST_OWNER: usize = 128;
 
+/// More bytes than the largest [`Amount`], which no limit is above, and still so few that a sum of 2^16 of them fits.
+pub const MOST_BYTES: u128 = 1 << 111;
+
 /// What one cluster takes, and where it counts.
 ///
-/// Numbers are whole and 64 bits wide. What the gate admits is far below that; what slipped past it and is beyond counts as
-/// the largest number, which is above every limit.
+/// Numbers are whole and exact: as many workers, of as many cores, as there are numbers for in a spec fit 64 bits, and bytes
+/// have 128. Only what is more than any limit can be ([`MOST_BYTES`]) counts as that much, so that no sum ever wraps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Holding {
     /// Worker machines.
@@ -24,9 +27,9 @@ pub struct Holding {
     /// Cores of all workers.
     pub cpu: u64,
     /// Bytes of memory of all workers.
-    pub memory: u64,
+    pub memory: u128,
     /// Bytes of disk of all workers.
-    pub storage: u64,
+    pub storage: u128,
     /// The environment of its team that it is in.
     pub environment: Option<Arc<str>>,
     /// The person that it counts for in its environment, in lower case. Outside of environments nobody asks.
@@ -46,8 +49,8 @@ impl Holding {
         let bytes = |quantity: Option<&Quantity>, default: &str| {
             let amount = quantity.map_or_else(|| default.parse(), Quantity::amount);
             // A text that is no amount is denied at the gate. One that got past it is more than anybody may have.
-            let each = amount.as_ref().map_or(u64::MAX, whole);
-            nodes.saturating_mul(each)
+            let each = amount.as_ref().map_or(MOST_BYTES, whole);
+            u128::from(nodes).saturating_mul(each).min(MOST_BYTES)
         };
         let environment: Option<Arc<str>> = cluster.environment().map(Arc::from);
         let owner = cluster.owner().filter(|_| environment.is_some());
@@ -85,14 +88,14 @@ impl Holding {
     }
 
     /// How much of that it takes there; nothing where it does not count.
-    pub fn amount(&self, scope: &Scope, dimension: Dimension) -> u64 {
+    pub fn amount(&self, scope: &Scope, dimension: Dimension) -> u128 {
         if !self.is_in(scope) {
             return 0;
         }
         match dimension {
             Dimension::Clusters => 1,
-            Dimension::Nodes => self.nodes,
-            Dimension::Cpu => self.cpu,
+            Dimension::Nodes => self.nodes.into(),
+            Dimension::Cpu => self.cpu.into(),
             Dimension::Memory => self.memory,
             Dimension::Storage => self.storage,
         }
@@ -127,14 +130,14 @@ impl Holding {
         }
     }
 
-    fn amounts(&self) -> [u64; 4] {
-        [self.nodes, self.cpu, self.memory, self.storage]
+    fn amounts(&self) -> [u128; 4] {
+        [self.nodes.into(), self.cpu.into(), self.memory, self.storage]
     }
 }
 
 /// Whole bytes, rounded up so that nothing is had for free; less than nothing is nothing.
-fn whole(amount: &Amount) -> u64 {
-    if amount.is_negative() { 0 } else { u64::try_from(amount.ceil_units()).unwrap_or(u64::MAX) }
+fn whole(amount: &Amount) -> u128 {
+    u128::try_from(amount.ceil_units()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -157,7 +160,7 @@ mod tests {
         Holding::of(&cluster(json!({"spec": spec})), None)
     }
 
-    fn amounts(holding: &Holding) -> [u64; 4] {
+    fn amounts(holding: &Holding) -> [u128; 4] {
         holding.amounts()
     }
 
@@ -179,14 +182,26 @@ mod tests {
         let most = i32::MAX;
         assert_eq!(
             amounts(&sized(json!(most), json!(most), json!("9e18Ei"), json!("1.5"))),
-            [2_147_483_647, 4_611_686_014_132_420_609, u64::MAX, 4_294_967_294]
+            [2_147_483_647, 4_611_686_014_132_420_609, MOST_BYTES, 4_294_967_294]
         );
         assert_eq!(
             amounts(&sized(json!(2), json!(1), json!("-16Gi"), json!("nonsense"))),
-            [2, 2, 0, u64::MAX]
+            [2, 2, 0, MOST_BYTES]
         );
         assert_eq!(amounts(&sized(json!(-5), json!(-1), json!("1Gi"), json!("1Gi"))), [0, 0, 0, 0]);
         assert_eq!(amounts(&sized(json!(3), json!(1), json!("1e15"), json!("1500m")))[3], 6);
+    }
+
+    /// Two clusters that differ in one byte stay different, however large they are, and no sum of them wraps.
+    #[test]
+    fn what_is_larger_than_64_bits_is_counted_exactly() {
+        let large = sized(json!(5), json!(1), json!("16Ei"), json!("16Ei"));
+        assert_eq!(amounts(&large)[2], 5 << 64);
+        let larger = sized(json!(5), json!(1), json!("18446744073709551617"), json!("16Ei"));
+        assert_eq!(amounts(&larger)[2] - amounts(&large)[2], 5);
+        assert!(larger.raises(Some(&large)) && !large.raises(Some(&larger)));
+        let largest = Amount::from_nanos(i128::MAX);
+        assert!(whole(&largest) < MOST_BYTES && MOST_BYTES.checked_mul(1 << 16).is_some());
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub struct Ledger {
     team: Arc<str>,
     slots: BTreeMap<NsRef, Slot>,
     totals: Totals,
+    /// The revision of the newest list that changed anything here. An older list may show what has gone since.
+    listed: u64,
 }
 
 /// Everything that may be stored under one name.
@@ -81,7 +83,7 @@ pub struct Open {
 }
 
 /// A change that raises something.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ask {
     /// The cluster's name.
     pub at: NsRef,
@@ -96,7 +98,7 @@ pub struct Ask {
 }
 
 /// Why a change cannot be taken up.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Refusal {
     /// It goes beyond these limits.
     Exceeded(Vec<Exceeded>),
@@ -111,7 +113,7 @@ pub enum Refusal {
 impl Ledger {
     /// The ledger of a team that has nothing.
     pub fn new(team: &str) -> Self {
-        Self { team: team.into(), slots: BTreeMap::new(), totals: Totals::default() }
+        Self { team: team.into(), slots: BTreeMap::new(), totals: Totals::default(), listed: 0 }
     }
 
     /// The name of the team.
@@ -138,11 +140,11 @@ impl Ledger {
     /// a limit that was lowered freezes nothing.
     pub fn weigh(&self, ask: &Ask, limits: &[Limit]) -> Result<(), Refusal> {
         let slot = self.slots.get(&ask.at);
-        let is_new = slot.is_none_or(|slot| !slot.open.iter().any(|open| open.is_same(ask)));
+        let is_new = !self.has(ask);
         if is_new && slot.is_some_and(|slot| slot.open.len() >= MOST_OPEN) {
             return Err(Refusal::TooManyChanges);
         }
-        if is_new && self.totals.bytes + totals::width(&ask.at, &ask.new) > MOST_BYTES {
+        if is_new && self.totals.bytes_with(&ask.at, &ask.new) > MOST_BYTES {
             return Err(Refusal::Full);
         }
         let exceeded: Vec<Exceeded> =
@@ -158,11 +160,11 @@ impl Ledger {
             return None;
         }
         let (others, after) = if *scope == Scope::Cluster {
-            (0, u128::from(new))
+            (0, new)
         } else {
             let own = slot.map_or(0, |slot| slot.amount(scope, *dimension));
-            let others = self.totals.amount(scope, *dimension) - u128::from(own);
-            (others, others + u128::from(own.max(new)))
+            let others = self.totals.amount(scope, *dimension) - own;
+            (others, others + own.max(new))
         };
         if Amount::from_whole(after) <= *most {
             return None;
@@ -171,22 +173,41 @@ impl Ledger {
         Some(Exceeded {
             limit: limit.clone(),
             team: Arc::clone(&self.team),
-            used: others + u128::from(old),
+            used: others + old,
             clusters: self.slots.values().filter(counted).count(),
             pending: self.slots.values().filter(counted).filter(|slot| !slot.open.is_empty()).count(),
-            adds: u128::from(new - old),
+            adds: new - old,
         })
     }
 
+    /// Whether a change comes too late: its object is known to have changed since, or to be gone. The API server stores an
+    /// update only on the revision that admission was shown, so this one is not stored, whatever it is answered.
+    pub fn overtakes(&self, ask: &Ask) -> bool {
+        let held = self.slots.get(&ask.at).and_then(|slot| slot.held.as_ref());
+        ask.base.is_some_and(|base| held.is_some_and(|held| held.revision > base))
+    }
+
     /// Takes up a change that was weighed. One that comes again takes its own place.
+    ///
+    /// Only what it adds was weighed, so it is granted only if what was there before is; to a team that a cluster joins,
+    /// all of it is new. What was admitted is known here from then on, so what is not known has slipped past the gate.
     pub fn reserve(&mut self, ask: Ask, ticket: u64) {
+        let granted = ask.old.as_ref().is_none_or(|old| self.grants(&ask.at, ask.uid, old));
         self.change(&ask.at.clone(), |slot| {
-            let is_slipped = |held: &Held| held.uid == ask.uid && !held.granted && ask.old.is_some();
-            let granted = !slot.held.as_ref().is_some_and(is_slipped);
             slot.open.retain(|open| !open.is_same(&ask));
             let Ask { uid, base, new, .. } = ask;
             slot.open.push(Open { uid, base, ticket, holding: new, granted });
         });
+    }
+
+    /// Whether exactly that change was taken up before.
+    pub fn has(&self, ask: &Ask) -> bool {
+        self.slots.get(&ask.at).is_some_and(|slot| slot.open.iter().any(|open| open.is_same(ask)))
+    }
+
+    /// Takes back what was taken up with that ticket. Only for who took it up, was the only one to, and says no.
+    pub fn withdraw(&mut self, ask: &Ask, ticket: u64) {
+        self.change(&ask.at, |slot| slot.open.retain(|open| open.ticket != ticket || !open.is_same(ask)));
     }
 
     /// Whether an object was admitted with what it takes. Only what was is to be built.
@@ -197,7 +218,8 @@ impl Ledger {
         held.chain(open).any(|(of, granted, most)| of == uid && granted && most.covers(holding))
     }
 
-    /// Asks afterwards for an object that got past the gate: it is granted if everything it takes is within the limits.
+    /// Asks afterwards for an object that got past the gate: it is granted if everything it takes is within the limits,
+    /// beside everything else that is granted. What else got past the gate is not to be built, and so in nobody's way.
     pub fn grant(&mut self, at: &NsRef, uid: ObjectUid, limits: &[Limit]) -> Result<(), Refusal> {
         let held = self.slots.get(at).and_then(|slot| slot.held.as_ref()).filter(|held| held.uid == uid);
         let Some(held) = held else { return Err(Refusal::Unknown) };
@@ -205,13 +227,26 @@ impl Ledger {
             return Ok(());
         }
         let new = held.holding.clone();
-        self.weigh(&Ask { at: at.clone(), uid, base: Some(held.revision), old: None, new }, limits)?;
+        let ask = Ask { at: at.clone(), uid, base: Some(held.revision), old: None, new };
+        self.granted().weigh(&ask, limits)?;
         self.change(at, |slot| {
             if let Some(held) = &mut slot.held {
                 held.granted = true;
             }
         });
         Ok(())
+    }
+
+    /// The same without what got past the gate.
+    fn granted(&self) -> Self {
+        let mut granted = Self::new(&self.team);
+        for (at, slot) in &self.slots {
+            granted.change(at, |own| {
+                own.held = slot.held.clone().filter(|held| held.granted);
+                own.open = slot.open.iter().filter(|open| open.granted).cloned().collect();
+            });
+        }
+        granted
     }
 
     /// Changes a slot and keeps the sums right.
@@ -232,7 +267,7 @@ impl Slot {
         self.held.iter().map(|held| &held.holding).chain(self.open.iter().map(|open| &open.holding))
     }
 
-    fn amount(&self, scope: &Scope, dimension: Dimension) -> u64 {
+    fn amount(&self, scope: &Scope, dimension: Dimension) -> u128 {
         self.alternatives().map(|holding| holding.amount(scope, dimension)).max().unwrap_or(0)
     }
 }

@@ -32,7 +32,7 @@ pub enum Scope {
 }
 
 /// One limit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Limit {
     /// What is counted together.
     pub scope: Scope,
@@ -45,7 +45,7 @@ pub struct Limit {
 }
 
 /// Where a limit is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Source {
     /// The object, as messages name it.
     pub object: String,
@@ -159,7 +159,7 @@ impl Limits<'_> {
                 field: format!("spec.environments[{name}].limits.{field}"),
                 owners: TEAM,
             };
-            if let Some(most) = limited.max_clusters() {
+            if let Some(most) = limited.max_clusters {
                 limits.push(Limit {
                     scope: Scope::Environment(Arc::clone(name)),
                     dimension: Dimension::Clusters,
@@ -167,7 +167,7 @@ impl Limits<'_> {
                     source: source("maxClusters"),
                 });
             }
-            if let (Some(most), Some(owner)) = (limited.max_clusters_per_member(), &holding.owner) {
+            if let (Some(most), Some(owner)) = (limited.max_clusters_per_member, &holding.owner) {
                 limits.push(Limit {
                     scope: Scope::Member { environment: Arc::clone(name), owner: Arc::clone(owner) },
                     dimension: Dimension::Clusters,
@@ -237,7 +237,7 @@ fn of_config(field: &str) -> Source {
 }
 
 /// A limit that a change would go beyond.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Exceeded {
     /// The limit.
     pub limit: Limit,

@@ -45,7 +45,7 @@ impl Report {
             .collect();
         let mut told: Vec<(String, Row)> = rows.iter().map(|row| (String::new(), row.clone())).collect();
         for environment in &limits.team.environments {
-            let most = environment.limits.as_ref().and_then(|limits| limits.max_clusters());
+            let most = environment.limits.as_ref().and_then(|limits| limits.max_clusters);
             let scope = Scope::Environment(environment.name.as_str().into());
             let used = Amount::from_whole(ledger.used(&scope, Dimension::Clusters));
             let row = Row { dimension: Dimension::Clusters, used, most: most.map(Amount::from) };
@@ -124,10 +124,10 @@ mod tests {
             };
             let uid = ObjectUid::from_number(number.into());
             let at = NsRef { name: format!("c{number}"), namespace: "payments".to_owned() };
-            (at, Sighting { uid, revision: number, holding, is_leaving: false })
+            (at, Sighting { uid, revision: number, created: 0, holding: Some(holding), is_leaving: false })
         });
-        let ledger =
-            Ledger::of("payments", &Inventory { clusters: clusters.collect(), ..Inventory::default() });
+        let inventory = Inventory { clusters: clusters.collect(), ..Inventory::default() };
+        let ledger = Ledger::of("payments", &inventory, |_| Some(Vec::new()));
         Report::of(&ledger, &Limits { name: "payments", team: &team, config: None }).expect("report")
     }
 

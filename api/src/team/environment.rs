@@ -34,38 +34,14 @@ pub struct Environment {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EnvironmentLimits {
-    /// How many clusters the environment may have. Left out or 0, only the team's limit counts.
+    /// How many clusters the environment may have; 0 allows none. Left out, only the team's limit counts.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_clusters: Option<i32>,
-    /// How many clusters one person may own in the environment. Left out or 0, there is no such limit. With
+    /// How many clusters one person may own in the environment; 0 allows none. Left out, there is no such limit. With
     /// it, every new cluster must carry its creator's e-mail address in the annotation
     /// `butler.butlerlabs.dev/creator-email`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub max_clusters_per_member: Option<i32>,
-}
-
-impl EnvironmentLimits {
-    /// How many clusters the environment may have. Unlike a team's limit, 0 means that there is none.
-    pub fn max_clusters(&self) -> Option<i32> {
-        self.max_clusters.filter(|max| *max > 0)
-    }
-
-    /// How many clusters one person may own; 0 means that there is no limit.
-    pub fn max_clusters_per_member(&self) -> Option<i32> {
-        self.max_clusters_per_member.filter(|max| *max > 0)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zero_in_an_environment_means_no_limit() {
-        let limits = EnvironmentLimits { max_clusters: Some(0), max_clusters_per_member: Some(2) };
-        assert_eq!(limits.max_clusters(), None);
-        assert_eq!(limits.max_clusters_per_member(), Some(2));
-    }
 }

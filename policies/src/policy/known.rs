@@ -140,7 +140,8 @@ impl<'a> Known<'a> {
         for cluster in self.facts.clusters_of_team(team) {
             let Holding { nodes, cpu, memory, storage, .. } = holding(cluster, self.facts);
             clusters += 1;
-            sums.iter_mut().zip([nodes, cpu, memory, storage]).for_each(|(sum, own)| *sum += u128::from(own));
+            let own = [nodes.into(), cpu.into(), memory, storage];
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
         }
         let [nodes, cpu, memory, storage] = sums;
         let number = |sum: u128| i64::try_from(sum).unwrap_or(i64::MAX);

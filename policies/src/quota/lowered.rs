@@ -45,7 +45,7 @@ impl Lowered {
         for cluster in facts.clusters_of_team(team) {
             let holding = holding(cluster, facts);
             for (scope, dimension) in holding.sums() {
-                let amount = u128::from(holding.amount(&scope, dimension));
+                let amount = holding.amount(&scope, dimension);
                 let sum = sums.entry((scope, dimension)).or_default();
                 sum.used += amount;
                 sum.clusters += 1;

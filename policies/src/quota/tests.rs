@@ -45,13 +45,47 @@ fn what_raises_nothing_asks_for_nothing() {
     assert_eq!(needed("UPDATE", &small, &large, &facts()), Need::Nothing);
     assert_eq!(needed("UPDATE", &large, &large, &facts()), Need::Nothing);
     assert_eq!(needed("DELETE", &Value::Null, &large, &facts()), Need::Nothing);
-    let leaving = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
-    assert_eq!(needed("UPDATE", &merged(large.clone(), leaving), &small, &facts()), Need::Nothing);
     let grown = claimed(needed("UPDATE", &large, &small, &facts()));
     assert_eq!(
         (grown.ask.base, grown.ask.old.map(|old| old.nodes), grown.ask.new.nodes),
         (Some(7), Some(2), 3)
     );
+}
+
+/// Rules do not look at it, and its machines exist until it is gone.
+#[test]
+fn what_is_being_deleted_asks_like_anything_else() {
+    let leaving = |replicas: i32| {
+        let gone = json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}});
+        merged(stored("7", workers(replicas)), gone)
+    };
+    let claim = claimed(needed("UPDATE", &leaving(3), &leaving(2), &facts()));
+    assert_eq!((claim.ask.base, claim.ask.new.nodes), (Some(7), 3));
+    assert_eq!(needed("UPDATE", &leaving(2), &leaving(3), &facts()), Need::Nothing);
+    let mut freed = leaving(2);
+    freed["metadata"]["finalizers"] = json!([]);
+    assert_eq!(needed("UPDATE", &freed, &leaving(2), &facts()), Need::Nothing);
+}
+
+/// Which provider a cluster counts for must not depend on what happens to be known to whoever sees it.
+#[test]
+fn a_cluster_whose_provider_nobody_knows_is_not_counted_for_another() {
+    let cluster = |provider: Value| -> TenantCluster {
+        let spec = json!({"spec": {"providerConfigRef": provider}});
+        serde_json::from_value(stored("7", spec)).expect("cluster")
+    };
+    let (named, bare) = (cluster(json!({"name": "own"})), cluster(Value::Null));
+    let provider = |holding: Option<Holding>| holding.map(|it| it.provider.map(|at| at.to_string()));
+    let default = json!({"spec": {"defaultProviderConfigRef": {"name": "harvester-a"}}});
+    let facts = || facts_with(&[config(default.clone())]);
+    assert_eq!(provider(known_holding(&bare, &facts())), Some(Some("butler-system/harvester-a".to_owned())));
+    for kind in [crate::facts::FactKind::Team, crate::facts::FactKind::Config] {
+        let mut lost = facts();
+        lost.lose(kind);
+        assert_eq!(known_holding(&bare, &lost), None, "{kind}");
+        let own = provider(known_holding(&named, &lost)).flatten();
+        assert!(own.is_some_and(|at| at.ends_with("/own")), "{kind}");
+    }
 }
 
 #[test]
@@ -111,4 +145,7 @@ fn scaling_is_counted_with_the_template_of_exactly_that_revision() {
     assert_eq!((claim.ask.base, claim.ask.new.nodes), (Some(7), 4));
     assert!(matches!(of("8"), Need::Look(FactKey::Cluster(_))), "the facts lag behind");
     assert_eq!(of("6"), Need::Nothing, "the API server will ask again");
+    // Fewer are less of everything, and nobody has to know of what.
+    let fewer = scale("8", 4).replace("\"replicas\":1", "\"replicas\":5").replace("orders", &name);
+    assert_eq!(need(&Review::parse(fewer.as_bytes()).expect("review"), &facts), Need::Nothing);
 }

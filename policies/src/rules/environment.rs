@@ -159,7 +159,7 @@ fn cap_per_member(case: &Case<'_, TenantCluster>) -> bool {
     let environment = case.team().and_then(|team| team.spec.environment(case.object.environment()?));
     environment
         .and_then(|environment| environment.limits.as_ref())
-        .is_some_and(|limits| limits.max_clusters_per_member().is_some())
+        .is_some_and(|limits| limits.max_clusters_per_member.is_some())
 }
 
 fn may_administer(case: &Case<'_, TenantCluster>) -> bool {

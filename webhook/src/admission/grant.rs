@@ -3,25 +3,51 @@
 //! Last, because a yes takes something up. What is denied already is only weighed, so that all findings come in one answer.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use butler_policies::quota::{Claim, Need, lost, need, not_decided, refused, unseen};
 use butler_policies::review::Operation;
 use butler_policies::{Facts, Finding, Review, Verdict};
+use tokio::time::timeout_at;
 
 use super::Admission;
 use crate::facts::Look;
 use crate::quota::{Quota, Trouble};
 
+/// How long a review may have taken when its ledger has answered. The API server gives it five seconds in all, and a
+/// no that says why is better than none.
+const PATIENCE: Duration = Duration::from_millis(4500);
+
 impl<L: Look> Admission<L> {
-    /// Adds to a verdict what the ledger has against it.
+    /// Adds to a verdict what the ledger has against it, in time for a review that came in at `started`.
     pub(super) async fn grant(
         &self,
         review: &Review<'_>,
-        mut facts: Arc<Facts>,
+        facts: Arc<Facts>,
         mut verdict: Verdict,
+        started: Instant,
     ) -> Verdict {
         let Some(quota) = &self.quota else { return verdict };
-        let mut needed = need(review, &facts);
+        let needed = need(review, &facts);
+        if needed == Need::Nothing {
+            return verdict;
+        }
+        let found = self.found(quota, review, facts, needed, verdict.allows());
+        match timeout_at((started + PATIENCE).into(), found).await {
+            Ok(found) => verdict.findings.extend(found),
+            Err(_) => verdict.findings.push(not_decided("the API server takes too long")),
+        }
+        verdict
+    }
+
+    async fn found(
+        &self,
+        quota: &Quota,
+        review: &Review<'_>,
+        mut facts: Arc<Facts>,
+        mut needed: Need,
+        is_allowed: bool,
+    ) -> Vec<Finding> {
         if let Need::Look(key) = needed {
             let fact = self.look.look(&key, &review.caller).await;
             Arc::make_mut(&mut facts).learn(key.clone(), fact);
@@ -30,21 +56,12 @@ impl<L: Look> Admission<L> {
                 needed => needed,
             };
         }
-        let claim = match needed {
-            Need::Nothing | Need::Look(_) => return verdict,
-            Need::Denial(finding) => {
-                // What is denied already has better reasons.
-                if verdict.allows() {
-                    verdict.findings.push(finding);
-                }
-                return verdict;
-            }
-            Need::Grant(claim) => claim,
-        };
-        let is_dry = review.dry_run || !verdict.allows();
-        let found = self.ask(quota, review, facts, *claim, is_dry).await;
-        verdict.findings.extend(found);
-        verdict
+        match needed {
+            Need::Nothing | Need::Look(_) => Vec::new(),
+            // What is denied already has better reasons.
+            Need::Denial(finding) => is_allowed.then_some(finding).into_iter().collect(),
+            Need::Grant(claim) => self.ask(quota, review, facts, *claim, review.dry_run || !is_allowed).await,
+        }
     }
 
     async fn ask(

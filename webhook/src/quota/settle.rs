@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_api::TenantCluster;
 use butler_api::quota::Limits;
 use butler_api::quota::ledger::Settled;
 use butler_api::quota::report::Report;
@@ -13,7 +12,8 @@ use butler_policies::facts::{FactKind, Lookup};
 use kube::ResourceExt;
 
 use super::desk::Desk;
-use super::store::sighting;
+use super::knows_enough;
+use super::store::{is_of, sighting};
 
 /// A list that was no use is not repeated at once: the facts may lag behind.
 const BETWEEN_LISTS: Duration = Duration::from_secs(2);
@@ -24,7 +24,8 @@ impl Desk {
         self.adopt_told();
         let facts = self.shared.facts.current();
         let is_gone = matches!(facts.team(&self.team), Lookup::Absent) && facts.knows_all(FactKind::Team);
-        if self.copy.is_none() && !is_gone && self.read().await.is_err() {
+        // Whoever does not know the platform yet cannot say what a team has, and should not try.
+        if !knows_enough(&facts) || (self.copy.is_none() && !is_gone && self.read(true).await.is_err()) {
             return false;
         }
         if is_gone && self.leave().await {
@@ -39,17 +40,16 @@ impl Desk {
         }
         let differs = !is_same && self.differs(&facts);
         let may_list = self.last_list.is_none_or(|last| last.elapsed() >= BETWEEN_LISTS);
-        let mut is_done = !differs;
         if may_list && (differs || self.has_overdue()) {
-            is_done |= self.settle().await.is_ok();
+            self.begin_list(Duration::ZERO);
         }
-        if is_done {
+        if !differs {
             self.compared = Some(facts.clone());
         }
         if self.is_dirty {
-            // Who was faster has probably done the same. What failed is tried again in the next round.
-            let _ = self.write().await;
+            self.write_by_itself().await;
         }
+        self.keep_promise().await;
         if let Some(copy) = &mut self.copy {
             copy.rest();
         }
@@ -74,8 +74,7 @@ impl Desk {
         let open = copy.ledger.slots().iter().filter(|(_, slot)| !slot.open.is_empty());
         let seen: Vec<_> = open
             .filter_map(|(at, _)| facts.cluster(at).found())
-            .filter(|cluster| is_of(cluster, &self.team))
-            .filter_map(|cluster| sighting(cluster, &facts))
+            .filter_map(|cluster| sighting(cluster, &self.team, &facts))
             .collect();
         let mut settled = Settled::default();
         seen.iter().for_each(|(at, seen)| settled += copy.ledger.fold(at, seen));
@@ -94,7 +93,7 @@ impl Desk {
             let is_news = known.is_some_and(|slot| {
                 !slot.open.is_empty() || slot.held.as_ref().map(|held| held.revision) < revision
             });
-            if let Some((at, seen)) = is_news.then(|| sighting(cluster, facts)).flatten() {
+            if let Some((at, seen)) = is_news.then(|| sighting(cluster, &self.team, facts)).flatten() {
                 settled += copy.ledger.fold(&at, &seen);
             }
         }
@@ -109,7 +108,8 @@ impl Desk {
         };
         let slots = copy.ledger.slots();
         let is_there = |at: &NsRef, uid: String| {
-            facts.cluster(at).found().is_some_and(|cluster| cluster.uid().as_ref() == Some(&uid))
+            let cluster = facts.cluster(at).found().filter(|cluster| is_of(cluster, &self.team));
+            cluster.is_some_and(|cluster| cluster.uid().as_ref() == Some(&uid))
         };
         let mut held = slots.iter().filter_map(|(at, slot)| Some((at, slot.held.as_ref()?)));
         let is_gone = held.any(|(at, held)| !is_there(at, held.uid.to_string()));
@@ -133,8 +133,4 @@ impl Desk {
         }
         self.copy.is_none() || self.shared.store.delete(&self.version).await.is_ok()
     }
-}
-
-fn is_of(cluster: &TenantCluster, team: &str) -> bool {
-    cluster.spec.team_ref.as_ref().is_some_and(|own| own.name == team)
 }

@@ -8,7 +8,7 @@ use butler_api::quota::ledger::{Inventory, Sighting};
 use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 use butler_api::{QuotaLedger, QuotaLedgerSpec, Team, TenantCluster};
 use butler_policies::Facts;
-use butler_policies::quota::holding;
+use butler_policies::quota::known_holding;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::core::{DeserializeGuard, ObjectMeta};
 use kube::{Client, ResourceExt};
@@ -86,7 +86,9 @@ impl Store {
         self.call("read", api.get_opt(team)).await
     }
 
-    pub(super) async fn create(&self, team: &str, spec: QuotaLedgerSpec) -> Result<QuotaLedger, CallError> {
+    /// Makes an object that is no ledger yet: as many writes as it says were Butler's, somebody else's was one more.
+    pub(super) async fn create(&self, team: &str) -> Result<QuotaLedger, CallError> {
+        let spec = QuotaLedgerSpec { team: team.to_owned(), ..QuotaLedgerSpec::default() };
         let (api, object, params) = (self.ledgers(), QuotaLedger::new(team, spec), PostParams::default());
         self.call("create", api.create(&params, &object)).await
     }
@@ -120,18 +122,22 @@ impl Store {
         self.call("team", api.get_opt(name)).await
     }
 
-    /// Writes into the Team's status that it has a ledger, and nothing else.
-    pub(super) async fn promise(&self, name: &str) -> Result<(), CallError> {
+    /// Writes into the status of exactly that version of the Team which ledger it has, and nothing else.
+    pub(super) async fn promise(&self, team: &Team, ledger: &ObjectMeta) -> Result<(), CallError> {
         let api: Api<Team> = Api::all(self.client.clone());
+        let ObjectMeta { name, uid, resource_version, .. } = &team.metadata;
         let patch = json!({
-            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team", "metadata": { "name": name },
-            "status": { "quotaLedger": name },
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team",
+            "metadata": { "name": name, "uid": uid, "resourceVersion": resource_version },
+            "status": { "quotaLedger": ledger.uid },
         });
+        let name = name.as_deref().unwrap_or_default();
         let params = PatchParams::apply(FIELD_MANAGER).force();
         self.call("status", api.patch_status(name, &params, &Patch::Apply(&patch))).await.map(drop)
     }
 
-    /// The clusters of a team as they are stored now, in one namespace or in all. Pages of one list are of one moment.
+    /// The clusters as they are stored now, in one namespace or in all, with what each takes of a team. Pages of one list are
+    /// of one moment.
     pub(super) async fn list(
         &self,
         team: &str,
@@ -155,21 +161,17 @@ impl Store {
             Some(namespace) => Api::namespaced(self.client.clone(), namespace),
             None => Api::all(self.client.clone()),
         };
-        let mut clusters = BTreeMap::new();
+        let (mut clusters, mut unreadable) = (BTreeMap::new(), BTreeSet::new());
         // Nothing is said about how old the answer may be, so it is what is stored now.
         let mut params = ListParams::default().limit(PER_PAGE);
         loop {
             let page = api.list(&params).await?;
             for object in page.items {
-                let name = object.name_any();
-                let Ok(cluster) = object.0 else {
-                    return Err(CallError::Failed(format!("the cluster `{name}` cannot be read")));
-                };
-                if cluster.spec.team_ref.as_ref().is_some_and(|own| own.name == team) {
-                    let (at, seen) = sighting(&cluster, facts).ok_or_else(|| {
-                        CallError::Failed(format!("the cluster `{name}` cannot be counted"))
-                    })?;
-                    clusters.insert(at, seen);
+                let at = NsRef { name: object.name_any(), namespace: object.namespace().unwrap_or_default() };
+                // One that nobody can read must not keep the others from being counted.
+                match object.0.ok().and_then(|cluster| sighting(&cluster, team, facts)) {
+                    Some((at, seen)) => drop(clusters.insert(at, seen)),
+                    None => drop(unreadable.insert(at)),
                 }
             }
             let next = page.metadata.continue_.filter(|token| !token.is_empty());
@@ -178,18 +180,25 @@ impl Store {
                 let revision = revision
                     .ok_or_else(|| CallError::Failed("the list has no resourceVersion".to_owned()))?;
                 let namespaces = namespace.map(|it| BTreeSet::from([it.to_owned()]));
-                return Ok(Inventory { revision, namespaces, clusters });
+                return Ok(Inventory { revision, namespaces, clusters, unreadable });
             }
             params.continue_token = next;
         }
     }
 }
 
-/// What is seen of a cluster.
-pub(super) fn sighting(cluster: &TenantCluster, facts: &Facts) -> Option<(NsRef, Sighting)> {
+/// What is seen of a cluster, and takes of a team; nothing if nobody can say.
+pub(super) fn sighting(cluster: &TenantCluster, team: &str, facts: &Facts) -> Option<(NsRef, Sighting)> {
     let at = NsRef { name: cluster.name_any(), namespace: cluster.namespace()? };
     let uid: ObjectUid = cluster.metadata.uid.as_deref()?.parse().ok()?;
     let revision = cluster.metadata.resource_version.as_deref()?.parse().ok()?;
     let is_leaving = cluster.metadata.deletion_timestamp.is_some();
-    Some((at, Sighting { uid, revision, holding: holding(cluster, facts), is_leaving }))
+    let created = cluster.metadata.creation_timestamp.as_ref().map_or(0, |time| time.0.as_second());
+    let holding = if is_of(cluster, team) { Some(known_holding(cluster, facts)?) } else { None };
+    Some((at, Sighting { uid, revision, created, holding, is_leaving }))
+}
+
+/// Whether a cluster is the team's.
+pub(super) fn is_of(cluster: &TenantCluster, team: &str) -> bool {
+    cluster.spec.team_ref.as_ref().is_some_and(|own| own.name == team)
 }

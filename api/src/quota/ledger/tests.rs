@@ -13,7 +13,8 @@ fn uid(number: u128) -> ObjectUid {
 }
 
 fn nodes(count: u64) -> Holding {
-    Holding { nodes: count, cpu: count * 4, memory: count << 34, storage: count << 36, ..Holding::default() }
+    let (memory, storage) = (u128::from(count) << 34, u128::from(count) << 36);
+    Holding { nodes: count, cpu: count * 4, memory, storage, ..Holding::default() }
 }
 
 fn in_environment(environment: &str, owner: &str) -> Holding {
@@ -39,12 +40,21 @@ fn most_nodes(most: i32) -> [Limit; 1] {
 }
 
 fn seen(number: u128, revision: u64, holding: Holding) -> Sighting {
-    Sighting { uid: uid(number), revision, holding, is_leaving: false }
+    Sighting { uid: uid(number), revision, created: 0, holding: Some(holding), is_leaving: false }
+}
+
+/// The same of a cluster that is of no team.
+fn stranger(number: u128, revision: u64) -> Sighting {
+    Sighting { holding: None, ..seen(number, revision, nodes(0)) }
+}
+
+fn unlimited(_: &Holding) -> Option<Vec<Limit>> {
+    Some(Vec::new())
 }
 
 fn listed(revision: u64, clusters: &[(&str, Sighting)]) -> Inventory {
     let clusters = clusters.iter().map(|(name, seen)| (at(name), seen.clone())).collect();
-    Inventory { revision, namespaces: None, clusters }
+    Inventory { revision, clusters, ..Inventory::default() }
 }
 
 fn never(_: &NsRef, _: &Open) -> bool {
@@ -187,7 +197,7 @@ fn what_is_gone_is_gone_at_once_if_it_was_seen() {
 
 #[test]
 fn a_list_of_one_namespace_says_nothing_about_another() {
-    let mut ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 3, nodes(3)))]));
+    let mut ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 3, nodes(3)))]), unlimited);
     let elsewhere =
         Inventory { revision: 9, namespaces: Some(["edge".to_owned()].into()), ..Inventory::default() };
     assert_eq!(ledger.settle(&elsewhere, never), Settled::default());
@@ -201,10 +211,14 @@ fn what_got_past_the_gate_counts_and_holds_no_grant_until_it_is_asked_for() {
     ledger.settle(&listed(5, &[("a", seen(1, 3, nodes(3)))]), never);
     assert_eq!(used(&ledger), 3);
     assert!(!ledger.grants(&at("a"), uid(1), &nodes(3)));
-    // Growing is no way around it.
-    asked(&mut ledger, update("a", 1, 3, nodes(3), nodes(4)), &[]).unwrap();
-    ledger.fold(&at("a"), &seen(1, 6, nodes(4)));
-    assert!(!ledger.grants(&at("a"), uid(1), &nodes(4)));
+    // Growing is no way around it, not even before the ledger has seen it.
+    let mut unseen = Ledger::new("payments");
+    for ledger in [&mut ledger, &mut unseen] {
+        asked(ledger, update("a", 1, 3, nodes(3), nodes(4)), &[]).unwrap();
+        assert!(!ledger.grants(&at("a"), uid(1), &nodes(4)));
+        ledger.fold(&at("a"), &seen(1, 6, nodes(4)));
+        assert!(!ledger.grants(&at("a"), uid(1), &nodes(4)));
+    }
     assert!(matches!(ledger.grant(&at("a"), uid(1), &most_nodes(3)), Err(Refusal::Exceeded(_))));
     assert_eq!(ledger.grant(&at("a"), uid(2), &[]), Err(Refusal::Unknown));
     assert_eq!(ledger.grant(&at("a"), uid(1), &most_nodes(4)), Ok(()));
@@ -217,13 +231,130 @@ fn what_got_past_the_gate_counts_and_holds_no_grant_until_it_is_asked_for() {
 
 #[test]
 fn what_is_being_deleted_takes_what_it_had() {
-    let mut ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 3, nodes(3)))]));
-    let leaving = Sighting { is_leaving: true, ..seen(1, 9, nodes(1000)) };
-    ledger.fold(&at("a"), &leaving);
-    assert_eq!(used(&ledger), 3);
-    let smaller = Sighting { is_leaving: true, ..seen(1, 10, nodes(2)) };
-    ledger.fold(&at("a"), &smaller);
-    assert_eq!(used(&ledger), 2);
+    let mut ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 3, nodes(3)))]), unlimited);
+    let leaving = |revision: u64, size: u64| Sighting { is_leaving: true, ..seen(1, revision, nodes(size)) };
+    assert_eq!(ledger.fold(&at("a"), &leaving(9, 2)).lowered, 0);
+    assert_eq!(used(&ledger), 3, "its machines still exist");
+    asked(&mut ledger, update("a", 1, 9, nodes(2), nodes(4)), &most_nodes(4)).unwrap();
+    ledger.fold(&at("a"), &leaving(10, 4));
+    assert_eq!((used(&ledger), ledger.grants(&at("a"), uid(1), &nodes(4))), (4, true));
+    // What grows past the gate counts like everything else.
+    ledger.fold(&at("a"), &leaving(11, 1000));
+    assert_eq!((used(&ledger), ledger.grants(&at("a"), uid(1), &nodes(1000))), (1000, false));
+    assert_eq!(ledger.settle(&listed(12, &[]), never).lowered, 1);
+    assert_eq!(used(&ledger), 0);
+}
+
+#[test]
+fn a_cluster_that_joins_counts_from_its_request_on() {
+    let mut ledger = Ledger::new("payments");
+    let join = Ask { old: None, ..update("a", 1, 7, nodes(0), nodes(3)) };
+    asked(&mut ledger, join.clone(), &most_nodes(3)).unwrap();
+    // It is there, and still nobody's: the request may be stored yet.
+    let pending = listed(9, &[("a", stranger(1, 7))]);
+    assert_eq!(ledger.settle(&pending, never), Settled::default());
+    ledger.fold(&at("a"), &stranger(1, 7));
+    assert_eq!((used(&ledger), ledger.open()), (3, 1));
+    assert!(ledger.weigh(&create("b", 2, nodes(1)), &most_nodes(3)).is_err());
+    let mut joined = ledger.clone();
+    assert_eq!(joined.settle(&listed(10, &[("a", seen(1, 8, nodes(3)))]), never).folded, 1);
+    assert!(joined.grants(&at("a"), uid(1), &nodes(3)));
+    // Somebody changed it first, or its time is over.
+    assert_eq!(ledger.clone().settle(&listed(10, &[("a", stranger(1, 8))]), never).folded, 1);
+    assert_eq!(ledger.settle(&pending, |_, _| true).released, 1);
+    assert_eq!(used(&ledger), 0);
+    // What leaves the team does not count any more.
+    assert_eq!(joined.settle(&listed(12, &[("a", stranger(1, 11))]), never).lowered, 1);
+    assert!(joined.slots().is_empty());
+}
+
+#[test]
+fn a_change_that_comes_too_late_is_known_to() {
+    let ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 4, nodes(3)))]), unlimited);
+    assert!(ledger.overtakes(&update("a", 1, 3, nodes(1), nodes(9))));
+    assert!(!ledger.overtakes(&update("a", 1, 4, nodes(3), nodes(9))));
+    assert!(
+        !ledger.overtakes(&create("a", 2, nodes(9)))
+            && !ledger.overtakes(&update("b", 1, 3, nodes(1), nodes(2)))
+    );
+}
+
+#[test]
+fn a_list_that_took_long_brings_nothing_back() {
+    let mut ledger = Ledger::of("payments", &listed(5, &[("a", seen(1, 3, nodes(3)))]), unlimited);
+    asked(&mut ledger, create("b", 2, nodes(1)), &[]).unwrap();
+    let late = listed(8, &[("a", seen(1, 3, nodes(3))), ("b", seen(9, 6, nodes(1)))]);
+    assert_eq!(ledger.settle(&listed(10, &[("b", seen(2, 7, nodes(1)))]), never).lowered, 1);
+    assert_eq!((ledger.settle(&late, never), used(&ledger)), (Settled::default(), 1));
+    let mut object = object(&ledger, 2);
+    assert_eq!(object.spec.listed, 10);
+    object.spec.listed = 0;
+    assert_ne!(Ledger::read(&object), Ok(ledger));
+}
+
+#[test]
+fn one_that_cannot_be_read_is_there_and_keeps_nobody_else() {
+    let mut ledger = Ledger::new("payments");
+    ledger.settle(&listed(4, &[("a", seen(1, 3, nodes(3)))]), never);
+    asked(&mut ledger, create("b", 2, nodes(1)), &[]).unwrap();
+    asked(&mut ledger, create("c", 3, nodes(1)), &[]).unwrap();
+    let names = ["a", "b"].map(at);
+    let inventory = Inventory { revision: 9, unreadable: names.into(), ..Inventory::default() };
+    assert_eq!(ledger.settle(&inventory, |_, _| true).released, 1);
+    assert_eq!((used(&ledger), ledger.open()), (4, 1));
+}
+
+/// Whoever deletes a ledger gets nothing by it that is beyond the limits.
+#[test]
+fn what_is_found_without_a_ledger_is_granted_as_far_as_it_fits_the_oldest_first() {
+    let aged = |number, created, size| Sighting { created, ..seen(number, 3, nodes(size)) };
+    let inventory = listed(
+        5,
+        &[("a", aged(1, 30, 2)), ("b", aged(2, 10, 2)), ("c", aged(3, 20, 9)), ("d", stranger(4, 3))],
+    );
+    let limits = |_: &Holding| Some(most_nodes(4).to_vec());
+    let mut ledger = Ledger::of("payments", &inventory, limits);
+    assert_eq!(used(&ledger), 13);
+    let granted = |ledger: &Ledger| {
+        let held = ledger.slots().iter().filter(|(_, slot)| slot.held.as_ref().is_some_and(|it| it.granted));
+        held.map(|(at, _)| at.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(granted(&ledger), ["a", "b"]);
+    assert_eq!(granted(&Ledger::of("payments", &inventory, |_| None)), [""; 0]);
+    assert!(matches!(ledger.grant(&at("c"), uid(3), &most_nodes(12)), Err(Refusal::Exceeded(_))));
+    assert_eq!(ledger.grant(&at("c"), uid(3), &most_nodes(13)), Ok(()));
+    assert_eq!(Ledger::read(&object(&ledger, 3)), Ok(ledger));
+}
+
+/// Two that got past the gate are not in each other's way when only one of them fits.
+#[test]
+fn only_what_is_granted_stands_against_a_grant() {
+    let mut ledger = Ledger::new("payments");
+    ledger.settle(&listed(5, &[("a", seen(1, 3, nodes(3))), ("b", seen(2, 4, nodes(3)))]), never);
+    assert_eq!(ledger.grant(&at("a"), uid(1), &most_nodes(5)), Ok(()));
+    assert!(matches!(ledger.grant(&at("b"), uid(2), &most_nodes(5)), Err(Refusal::Exceeded(_))));
+}
+
+/// Names that lines refer to take room too: thousands of people with long names do not fit, and that is said in time.
+#[test]
+fn a_ledger_is_full_before_the_api_server_refuses_it() {
+    let mut ledger = Ledger::new("payments");
+    let full = (0..20_000_u32).find_map(|number| {
+        let holding = Holding {
+            environment: Some("prod".into()),
+            owner: Some(format!("{number:05}\"{}", "x".repeat(120)).into()),
+            ..nodes(1)
+        };
+        let ask = create(&format!("c{number}"), number.into(), holding);
+        let refused = ledger.weigh(&ask, &[]).err();
+        if refused.is_none() {
+            ledger.reserve(ask, 1);
+        }
+        refused
+    });
+    assert_eq!(full, Some(Refusal::Full));
+    let bytes = serde_json::to_vec(&ledger.write(1)).unwrap().len();
+    assert!(bytes <= ledger.totals.bytes + 200 && bytes < 1_450_000, "{bytes} {}", ledger.totals.bytes);
 }
 
 fn object(ledger: &Ledger, writes: i64) -> QuotaLedger {
@@ -242,7 +373,7 @@ fn a_ledger_is_stored_as_lines_that_can_be_read() {
     ledger.reserve(Ask { at: elsewhere, ..update("b", 7, 80, nodes(1), nodes(2)) }, 3);
     let spec = ledger.write(4);
     assert_eq!(spec.held, ["a 00000000000000000001eh 77 1 4 5 64Gi 0 0 -"]);
-    assert_eq!(spec.open, ["edge/b 0000000000000000000007 80 3 2 8 32Gi 128Gi - - -"]);
+    assert_eq!(spec.open, ["edge/b 0000000000000000000007 80 3 2 8 32Gi 128Gi - - - past-the-gate"]);
     assert_eq!(Ledger::read(&object(&ledger, 4)), Ok(ledger));
 }
 
@@ -336,7 +467,7 @@ proptest! {
         let holding = |size: u64| Holding {
             environment: (size % 2 == 1).then(|| format!("e{size}").into()),
             provider: (size > 2).then(|| "butler-system/p".into()),
-            memory: size * 7,
+            memory: u128::from(size) * 7,
             ..nodes(size)
         };
         let name = |number: u8| format!("c{number}");
@@ -354,7 +485,8 @@ proptest! {
                     let present = present.map(|(of, number, revision, size)| {
                         (at(&name(of)), seen(number.into(), revision, holding(size)))
                     });
-                    let inventory = Inventory { revision, namespaces: None, clusters: present.into_iter().collect() };
+                    let clusters = present.into_iter().collect();
+                    let inventory = Inventory { revision, clusters, ..Inventory::default() };
                     ledger.settle(&inventory, |_, _| over);
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Held, Ledger, Open, Slot};
 use crate::names::ObjectUid;
-use crate::quota::holding::Holding;
+use crate::quota::holding::{Holding, MOST_BYTES};
 use crate::quota_ledger::{QuotaLedger, QuotaLedgerSpec};
 use crate::reference::NsRef;
 
@@ -14,7 +14,7 @@ use crate::reference::NsRef;
 const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
 /// A uid has 128 bits.
 const UID_LENGTH: usize = 22;
-const GIB: u64 = 1 << 30;
+const GIB: u128 = 1 << 30;
 const PAST_THE_GATE: &str = "past-the-gate";
 
 /// Why a stored ledger is none.
@@ -67,7 +67,7 @@ impl Ledger {
             let (at, open) = lists.open(text).ok_or(LedgerError::Line { list: "open", line })?;
             slots.entry(at).or_default().open.push(open);
         }
-        let mut ledger = Self::new(&spec.team);
+        let mut ledger = Self { listed: spec.listed, ..Self::new(&spec.team) };
         slots.iter().for_each(|(at, slot)| ledger.totals.add(at, slot));
         ledger.slots = slots;
         Ok(ledger)
@@ -111,7 +111,8 @@ impl Ledger {
             }
         }
         let team = self.team.to_string();
-        QuotaLedgerSpec { team, writes, environments, owners, providers, held, open }
+        let listed = self.listed;
+        QuotaLedgerSpec { team, writes, listed, environments, owners, providers, held, open }
     }
 }
 
@@ -180,15 +181,17 @@ fn number<T: FromStr>(words: &mut SplitAsciiWhitespace<'_>) -> Option<T> {
     words.next()?.parse().ok()
 }
 
-fn bytes(count: u64) -> String {
+fn bytes(count: u128) -> String {
     if count != 0 && count.is_multiple_of(GIB) { format!("{}Gi", count / GIB) } else { count.to_string() }
 }
 
-fn bytes_of(word: &str) -> Option<u64> {
+fn bytes_of(word: &str) -> Option<u128> {
     match word.strip_suffix("Gi") {
-        Some(count) => count.parse::<u64>().ok()?.checked_mul(GIB),
+        Some(count) => count.parse::<u128>().ok()?.checked_mul(GIB),
         None => word.parse().ok(),
     }
+    // More than that is nobody's holding, and sums must not wrap.
+    .filter(|count| *count <= MOST_BYTES)
 }
 
 fn uid_text(uid: ObjectUid) -> String {

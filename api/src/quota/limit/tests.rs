@@ -75,7 +75,12 @@ fn an_environment_a_member_and_a_provider_have_their_own() {
         found(team.clone(), json!({}), &holding("dev"), provider.clone()),
         [in_dev.as_slice(), of_provider.as_slice()].concat()
     );
-    assert_eq!(found(team, json!({}), &holding("prod"), provider), of_provider);
+    // Zero allows none.
+    let in_prod = ["clusters 0 the Team `payments`.spec.environments[prod].limits.maxClusters"];
+    assert_eq!(
+        found(team, json!({}), &holding("prod"), provider),
+        [in_prod.as_slice(), of_provider.as_slice()].concat()
+    );
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a Team allows itself and its environments may be lowered below what is used.
 
-use butler_api::quota::{Holding, Limit, Limits};
+use butler_api::quota::{Dimension, Holding, Limit, Limits, Scope};
 use butler_api::{Team, TeamSpec};
 
 use super::super::{Case, name_of};
@@ -29,9 +29,16 @@ pub(super) fn check(case: &Case<'_, Team>, findings: &mut Findings) {
     lowered.warn(findings);
 }
 
-/// A team that gives up its own limit has the platform's, which is nowhere in it.
+/// A team that gives up its own limit has the platform's, which is nowhere in it, and may have another name there.
 fn in_team(limit: &mut Limit) {
     if let Some(field) = limit.source.field.strip_prefix("spec.defaultTeamLimits.") {
+        let field = match (&limit.scope, limit.dimension) {
+            (Scope::Cluster, Dimension::Nodes) => "maxNodesPerCluster",
+            (_, Dimension::Cpu) => "maxCPUCores",
+            (_, Dimension::Memory) => "maxMemory",
+            (_, Dimension::Storage) => "maxStorage",
+            _ => field,
+        };
         limit.source.field = format!("spec.resourceLimits.{field}");
     }
 }
@@ -72,7 +79,7 @@ mod tests {
         assert_eq!(
             lowered(json!({"maxNodesPerCluster": 9}), json!({})),
             [format!(
-                "warning: spec.resourceLimits.maxWorkersPerCluster: `1` is below what is used: 3 nodes by the largest cluster; {REST}"
+                "warning: spec.resourceLimits.maxNodesPerCluster: `1` is below what is used: 3 nodes by the largest cluster; {REST}"
             )]
         );
         assert_eq!(lowered(json!({"maxTotalNodes": 2}), json!({"maxTotalNodes": 2})), [""; 0], "nothing new");

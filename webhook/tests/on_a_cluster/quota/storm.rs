@@ -1,41 +1,96 @@
 //! Everything at once: replicas that are killed, an API server that restarts, another webhook that denies, names that clash.
+//! Whoever judges, ours or another, the storm is the same.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kube::Client;
-use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::denier::Denier;
-use super::platform::{clusters_of, make_team, named, prepare};
-use super::usage::Usage;
-use crate::harness::{Gate, Setup};
-use crate::objects::objects_of;
+use super::platform::{clusters_of, make_team, named};
+use super::usage::{ENVIRONMENT, OWNER, Usage};
+use crate::harness::Gate;
+use crate::objects::{eventually, objects_of};
 
 const CLIENTS: usize = 64;
 /// Few, so that they clash.
 const NAMES: u64 = 10;
-const REPLICAS: usize = 3;
-/// Long enough that ours has answered before the other webhook does.
-const AFTER_OURS: Duration = Duration::from_millis(30);
+pub(crate) const REPLICAS: usize = 3;
 /// Between two deaths.
 const PEACE: Duration = Duration::from_secs(4);
-/// How long everything may take to settle afterwards.
-const SETTLING: Duration = Duration::from_secs(120);
 const UNDECIDED: &str = "it could not be decided whether the team's limits allow this";
+/// What keeps a cluster that is being deleted.
+const KEPT: &str = "example.com/kept";
 
-fn teams() -> Vec<(String, Value)> {
-    let limits = [
-        json!({ "maxClusters": 4 }),
-        json!({ "maxTotalNodes": 9 }),
-        json!({ "maxCPUCores": "20", "maxMemory": "150Gi" }),
-        json!({ "maxClusters": 6, "maxTotalNodes": 11, "maxMemory": "160Gi" }),
-    ];
-    limits.into_iter().enumerate().map(|(number, limits)| (format!("storm-{number}"), limits)).collect()
+/// What the storm is about: teams, and a provider that all of them are on.
+pub(crate) struct Field {
+    pub(crate) teams: Vec<(String, Value)>,
+    pub(crate) provider: Value,
+}
+
+impl Field {
+    /// Teams with limits of every kind, which begin with something.
+    pub(crate) async fn prepare(gate: &Gate, prefix: &str) -> Self {
+        let environments = json!([
+            { "name": "dev", "limits": { "maxClusters": 3, "maxClustersPerMember": 2 } }, { "name": "prod" }
+        ]);
+        let limits = [
+            json!({ "resourceLimits": { "maxClusters": 4 } }),
+            json!({ "resourceLimits": { "maxTotalNodes": 9 } }),
+            json!({ "resourceLimits": { "maxCPUCores": "20", "maxMemory": "150Gi" } }),
+            json!({ "resourceLimits": { "maxClusters": 6, "maxTotalNodes": 11, "maxStorage": "200Gi" } }),
+            json!({ "environments": environments }),
+        ];
+        let teams: Vec<(String, Value)> = limits
+            .into_iter()
+            .enumerate()
+            .map(|(number, spec)| (format!("{prefix}-{number}"), spec))
+            .collect();
+        let provider = json!({ "maxClustersPerTeam": 8, "maxNodesPerTeam": 13 });
+        let patch = json!({ "spec": { "limits": provider } });
+        let providers = objects_of(gate.client(), "ProviderConfig", "butler-system");
+        providers.patch("harvester-prod", &PatchParams::default(), &Patch::Merge(patch)).await.unwrap();
+        let field = Self { teams, provider };
+        for (team, spec) in &field.teams {
+            make_team(gate, team, spec.clone()).await;
+            for number in 0..2 {
+                let object = field.cluster(team, &format!("first-{number}"), 2, &mut Dice(7 + number));
+                eventually("there is something before the storm", async || {
+                    clusters_of(gate.client(), team).create(&PostParams::default(), &object).await.is_ok()
+                })
+                .await;
+            }
+        }
+        field
+    }
+
+    fn spec(&self, team: &str) -> &Value {
+        &self.teams.iter().find(|(name, _)| name == team).unwrap().1
+    }
+
+    /// A cluster as the team's clusters have to be; some are kept when they are deleted.
+    fn cluster(&self, team: &str, name: &str, replicas: i32, dice: &mut Dice) -> DynamicObject {
+        let mut object = named(team, name, replicas);
+        if self.spec(team).get("environments").is_some() {
+            let environment = ["dev", "dev", "prod"][dice.roll(3) as usize];
+            let owner = ["ana", "ben"][dice.roll(2) as usize];
+            object["metadata"]["labels"] = json!({ ENVIRONMENT: environment });
+            object["metadata"]["annotations"] =
+                json!({ OWNER: owner, "butler.butlerlabs.dev/creator-email": owner });
+        }
+        if dice.roll(6) == 0 {
+            object["metadata"]["finalizers"] = json!([KEPT]);
+        }
+        serde_json::from_value(object).unwrap()
+    }
+
+    pub(crate) fn beyond(&self, team: &str, usage: &Usage) -> Vec<String> {
+        usage.beyond(self.spec(team), &self.provider)
+    }
 }
 
 /// Numbers that look random and are the same in every run.
@@ -50,15 +105,19 @@ impl Dice {
     }
 }
 
+/// What came of it.
 #[derive(Default)]
-struct Tally {
+pub(crate) struct Tally {
     begun: AtomicUsize,
     is_restarting: AtomicBool,
-    over_admissions: AtomicU64,
-    outcomes: Mutex<BTreeMap<&'static str, u64>>,
+    /// Successful answers after which more was stored than a limit allows.
+    pub(crate) over_admissions: AtomicU64,
+    pub(crate) outcomes: Mutex<BTreeMap<&'static str, u64>>,
     /// Why it could not be decided, each with how often.
-    undecided: Mutex<BTreeMap<String, u64>>,
-    beyond: Mutex<Vec<String>>,
+    pub(crate) undecided: Mutex<BTreeMap<String, u64>>,
+    pub(crate) beyond: Mutex<Vec<String>>,
+    pub(crate) killed: AtomicUsize,
+    pub(crate) has_restarted: AtomicBool,
 }
 
 impl Tally {
@@ -77,10 +136,10 @@ impl Tally {
         self.count("not decided");
     }
 
-    async fn check(&self, client: &Client, team: &str, limits: &Value) {
+    pub(crate) async fn check(&self, client: &Client, field: &Field, team: &str) {
         // An API server that is away just now is asked again after the next success.
         let Ok(usage) = Usage::of(client, team).await else { return };
-        let beyond = usage.beyond(limits);
+        let beyond = field.beyond(team, &usage);
         if !beyond.is_empty() {
             self.over_admissions.fetch_add(1, Ordering::Relaxed);
             self.beyond.lock().unwrap().push(format!("{team}: {}", beyond.join(", ")));
@@ -88,29 +147,16 @@ impl Tally {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn in_a_storm_nothing_is_over_admitted_and_no_slot_is_lost() {
-    let operations = std::env::var("BUTLER_STORM").map_or(3000, |count| count.parse().unwrap());
-    let setup = Setup { replicas: REPLICAS, request_timeout: Some(12), ..Setup::default() };
-    let mut gate = Gate::start(setup).await;
-    prepare(&gate).await;
-    for (name, limits) in teams() {
-        make_team(&gate, &name, json!({ "resourceLimits": limits })).await;
-    }
-    let asked = AtomicU64::new(0);
-    let denier =
-        Denier::start(&gate, AFTER_OURS, move |_| !asked.fetch_add(1, Ordering::Relaxed).is_multiple_of(10))
-            .await;
-
-    let (tally, is_over, started) =
-        (Arc::new(Tally::default()), Arc::new(AtomicBool::new(false)), Instant::now());
+/// That many operations by many clients at once, while replicas are killed and the API server restarts.
+pub(crate) async fn rage(gate: &mut Gate, field: &Arc<Field>, operations: usize) -> Arc<Tally> {
+    let (tally, is_over) = (Arc::new(Tally::default()), Arc::new(AtomicBool::new(false)));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
-            let (client, tally) = (gate.client().clone(), tally.clone());
+            let (client, tally, field) = (gate.client().clone(), tally.clone(), field.clone());
             tokio::spawn(async move {
                 let mut dice = Dice(0x9e37_79b9_7f4a_7c15 ^ (number as u64 + 1) << 32);
                 while tally.begun.fetch_add(1, Ordering::Relaxed) < operations {
-                    operate(&client, &mut dice, &tally).await;
+                    operate(&client, &field, &mut dice, &tally).await;
                 }
             })
         })
@@ -124,72 +170,56 @@ async fn in_a_storm_nothing_is_over_admitted_and_no_slot_is_lost() {
             is_over.store(true, Ordering::Relaxed);
         })
     };
-    let (mut killed, mut has_restarted) = (0, false);
     while !is_over.load(Ordering::Relaxed) {
         sleep(PEACE).await;
         if is_over.load(Ordering::Relaxed) {
             break;
         }
+        let has_restarted = tally.has_restarted.load(Ordering::Relaxed);
         if !has_restarted && tally.begun.load(Ordering::Relaxed) > operations / 2 {
             tally.is_restarting.store(true, Ordering::Relaxed);
             gate.plane().restart_api_server().await.unwrap();
-            has_restarted = true;
+            tally.has_restarted.store(true, Ordering::Relaxed);
             // Whoever was asked meanwhile has an answer by then.
             sleep(PEACE).await;
             tally.is_restarting.store(false, Ordering::Relaxed);
             continue;
         }
-        gate.kill_replica(killed % REPLICAS);
-        killed += 1;
+        gate.kill_replica(tally.killed.fetch_add(1, Ordering::Relaxed) % REPLICAS);
         gate.add_replica().await;
     }
     finished.await.unwrap();
-    let took = started.elapsed();
-    denier.stop(&gate).await;
-
-    let settled = settle(&gate).await;
-    for (name, limits) in teams() {
-        tally.check(gate.client(), &name, &limits).await;
-        fill_up(&gate, &name, &limits).await;
-        tally.check(gate.client(), &name, &limits).await;
-    }
-    let outcomes = tally.outcomes.lock().unwrap().clone();
-    println!("{operations} operations in {:.0} s: {outcomes:?}", took.as_secs_f64());
-    println!(
-        "{killed} replicas killed, API server restarted: {has_restarted}; settled after {:.0} s",
-        settled.as_secs_f64()
-    );
-    println!("not decided, because: {:?}", tally.undecided.lock().unwrap());
-    println!("over-admissions: {}", tally.over_admissions.load(Ordering::Relaxed));
-    assert_eq!(*tally.beyond.lock().unwrap(), [""; 0]);
-    assert!(outcomes.get("created").is_some_and(|count| *count > 0), "{outcomes:?}");
-    assert!(outcomes.get("over quota").is_some_and(|count| *count > 0), "{outcomes:?}");
-    assert!(killed > 0 && has_restarted);
+    tally
 }
 
 /// One thing that a client does, and a look at what it led to.
-async fn operate(client: &Client, dice: &mut Dice, tally: &Tally) {
-    let teams = teams();
-    let (team, limits) = &teams[dice.roll(teams.len() as u64) as usize];
-    let name = format!("c{}", dice.roll(NAMES));
+async fn operate(client: &Client, field: &Field, dice: &mut Dice, tally: &Tally) {
+    let (team, _) = &field.teams[dice.roll(field.teams.len() as u64) as usize];
+    let name = match dice.roll(NAMES + 2) {
+        number @ 0..NAMES => format!("c{number}"),
+        number => format!("first-{}", number - NAMES),
+    };
     let (api, replicas) = (clusters_of(client, team), 1 + dice.roll(4) as i32);
-    let object = serde_json::from_value(named(team, &name, replicas)).unwrap();
+    let object = field.cluster(team, &name, replicas, dice);
     let patch = PatchParams::default();
+    let change = async |change: Value| api.patch(&name, &patch, &Patch::Merge(change)).await.map(drop);
     let (kind, result) = match dice.roll(100) {
-        0..40 => ("created", api.create(&PostParams::default(), &object).await.map(drop)),
-        40..50 => {
+        0..36 => ("created", api.create(&PostParams::default(), &object).await.map(drop)),
+        36..44 => {
             let dry = PostParams { dry_run: true, ..PostParams::default() };
             ("tried", api.create(&dry, &object).await.map(drop))
         }
-        50..65 => ("deleted", api.delete(&name, &DeleteParams::default()).await.map(drop)),
-        65..80 => {
-            let change = json!({ "spec": { "workers": { "replicas": replicas } } });
-            ("edited", api.patch(&name, &patch, &Patch::Merge(change)).await.map(drop))
+        44..58 => ("deleted", api.delete(&name, &DeleteParams::default()).await.map(drop)),
+        58..64 => ("freed", change(json!({ "metadata": { "finalizers": null } })).await),
+        64..76 => ("edited", change(json!({ "spec": { "workers": { "replicas": replicas } } })).await),
+        76..86 => {
+            let template = json!({ "memory": format!("{}Gi", 8 * (1 + dice.roll(4))), "cpu": 1 + dice.roll(4),
+                "diskSize": format!("{}Gi", 20 * (1 + dice.roll(3))) });
+            ("resized", change(json!({ "spec": { "workers": { "machineTemplate": template } } })).await)
         }
-        80..90 => {
-            let memory = format!("{}Gi", 8 * (1 + dice.roll(4)));
-            let change = json!({ "spec": { "workers": { "machineTemplate": { "memory": memory } } } });
-            ("resized", api.patch(&name, &patch, &Patch::Merge(change)).await.map(drop))
+        86..90 => {
+            let owner = ["ana", "ben"][dice.roll(2) as usize];
+            ("handed over", change(json!({ "metadata": { "annotations": { OWNER: owner } } })).await)
         }
         _ => {
             let change = json!({ "spec": { "replicas": replicas } });
@@ -199,7 +229,7 @@ async fn operate(client: &Client, dice: &mut Dice, tally: &Tally) {
     match result {
         Ok(()) => {
             tally.count(kind);
-            tally.check(client, team, limits).await;
+            tally.check(client, field, team).await;
         }
         Err(kube::Error::Api(status)) if status.message.contains(UNDECIDED) => {
             tally.count_undecided(&status.message);
@@ -222,53 +252,14 @@ async fn operate(client: &Client, dice: &mut Dice, tally: &Tally) {
     }
 }
 
-/// Waits until no ledger has anything open, and each has exactly what is stored.
-async fn settle(gate: &Gate) -> Duration {
-    let ledgers = objects_of(gate.client(), "QuotaLedger", "butler-system");
-    let started = Instant::now();
-    loop {
-        let mut open = Vec::new();
-        for (team, _) in teams() {
-            let ledger = ledgers.get(&team).await.unwrap();
-            let count = |list: &str| ledger.data["spec"][list].as_array().map_or(0, Vec::len);
-            let stored =
-                clusters_of(gate.client(), &team).list(&ListParams::default()).await.unwrap().items.len();
-            if count("open") > 0 || count("held") != stored {
-                open.push(format!("{team}: {} open, {} held, {stored} stored", count("open"), count("held")));
-            }
+/// Lets go of everything that is kept.
+pub(crate) async fn free(gate: &Gate, field: &Field) {
+    for (team, _) in &field.teams {
+        let api = clusters_of(gate.client(), team);
+        for cluster in api.list(&ListParams::default()).await.unwrap() {
+            let (name, free) =
+                (cluster.metadata.name.unwrap(), json!({ "metadata": { "finalizers": null } }));
+            api.patch(&name, &PatchParams::default(), &Patch::Merge(free)).await.unwrap();
         }
-        if open.is_empty() {
-            return started.elapsed();
-        }
-        assert!(started.elapsed() < SETTLING, "{open:?}");
-        sleep(Duration::from_millis(500)).await;
-    }
-}
-
-/// Uses up what is left to the last bit, and is then denied the next.
-async fn fill_up(gate: &Gate, team: &str, limits: &Value) {
-    let api = clusters_of(gate.client(), team);
-    for cluster in api.list(&ListParams::default()).await.unwrap() {
-        api.delete(&cluster.metadata.name.unwrap(), &DeleteParams::default()).await.unwrap();
-    }
-    let mut number = 0;
-    loop {
-        let object = named(team, &format!("full-{number}"), 1);
-        let created = api.create(&PostParams::default(), &serde_json::from_value(object).unwrap()).await;
-        let one_more = Usage {
-            clusters: number + 1,
-            nodes: number + 1,
-            cpu: 2 * (number + 1),
-            memory: 16 * (number + 1),
-        };
-        if one_more.beyond(limits).is_empty() {
-            created.unwrap();
-            number += 1;
-            continue;
-        }
-        let denied = created.unwrap_err().to_string();
-        assert!(denied.contains("0 would fit") || denied.contains("would fit"), "{denied}");
-        println!("{team} is full with {number} clusters");
-        return;
     }
 }
