@@ -41,6 +41,7 @@ pub use judged::{Decision, Denial, Evaluation, Judged, Outcome, Warning};
 pub use known::{Known, Shown};
 pub use load::{LARGEST_FILE, LARGEST_LOAD, hash};
 pub use mutate::{Completed, Mutated, Refusal, complete as complete_by_policies, mutate};
+pub use mutation::{fill_definition_defaults, patched};
 pub use params::{ParamKind, ParamScope, WantedParams};
 pub use problem::{Problem, Severity, SourceFile};
 pub use request::{Document, Request, complete, complete_namespace};

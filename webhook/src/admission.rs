@@ -10,6 +10,7 @@ mod complete;
 mod confirm;
 mod grant;
 mod metrics;
+mod rehearse;
 mod unfinished;
 mod verify;
 
@@ -24,6 +25,7 @@ use butler_policies::verdict::{answer_error, answer_patch, answer_unavailable, a
 use butler_policies::{Facts, Review, Verdict, judge_by_policies};
 
 pub use self::metrics::Metrics;
+pub use self::rehearse::{NotRehearsed, Question, Rehearsed};
 use self::unfinished::Unfinished;
 use crate::endpoint::{Endpoint, Stage};
 use crate::facts::{Look, Snapshots};

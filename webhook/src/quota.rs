@@ -75,6 +75,7 @@ use butler_policies::Facts;
 use butler_policies::facts::FactKind;
 use butler_policies::quota::Claim;
 use kube::Client;
+use tokio::runtime::Handle as Runtime;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -108,6 +109,8 @@ pub struct Quota {
     shared: Arc<Shared>,
     /// The desks. Dropped, and so stopped, with this.
     tasks: Mutex<JoinSet<()>>,
+    /// Where desks run, whoever opens one: the policy service asks from a thread of its own.
+    runtime: Runtime,
 }
 
 #[derive(Debug)]
@@ -128,12 +131,13 @@ struct Handle {
 }
 
 impl Quota {
-    /// Keeps ledgers through that client. The API server is done with any request within `bound`.
+    /// Keeps ledgers through that client, on the runtime that this is called on. The API server is done with any request
+    /// within `bound`.
     pub fn new(client: Client, facts: Arc<Snapshots>, metrics: Metrics, bound: Duration) -> Arc<Self> {
         let store = Store::new(client, metrics.clone());
         let (desks, told) = (Mutex::default(), Mutex::default());
         let shared = Arc::new(Shared { store, facts, metrics, bound, desks, told });
-        Arc::new(Self { shared, tasks: Mutex::default() })
+        Arc::new(Self { shared, tasks: Mutex::default(), runtime: Runtime::current() })
     }
 
     /// Asks for a change, and waits until it is taken up or not. A dry one is only weighed.
@@ -171,7 +175,7 @@ impl Quota {
         let desk = Desk::new(self.shared.clone(), team, handle.news.clone());
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(desk.run(inbox));
+        tasks.spawn_on(desk.run(inbox), &self.runtime);
         Some(handle)
     }
 }

@@ -108,6 +108,7 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         Admission::new(snapshots, ApiServer::new(client.clone(), facts_metrics), admission_metrics)
             .with_policies(policies.clone())
             .with_quota(quota);
+    let admission = Arc::new(admission);
 
     let readiness = {
         let serving = serving.clone();
@@ -138,8 +139,14 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     // Dropped, and so stopped, when the gate has drained.
     let _service = match service_listener {
         Some((address, listener)) => {
-            let service =
-                Service::new(client, serving.clone(), policies, readiness.clone(), service_metrics)?;
+            let service = Service::new(
+                client,
+                serving.clone(),
+                policies,
+                admission.clone(),
+                readiness.clone(),
+                service_metrics,
+            )?;
             Some(service.start(listener).map_err(|source| ListenError { address, source })?)
         }
         None => None,

@@ -28,3 +28,9 @@ pub trait Gate: Send + Sync + 'static {
     /// The answer to the review in this body, asked at this endpoint.
     fn review(&self, endpoint: Endpoint, body: Bytes) -> impl Future<Output = Reply> + Send;
 }
+
+impl<G: Gate> Gate for std::sync::Arc<G> {
+    async fn review(&self, endpoint: Endpoint, body: Bytes) -> Reply {
+        G::review(self, endpoint, body).await
+    }
+}

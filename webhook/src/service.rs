@@ -21,6 +21,7 @@
 mod asked;
 mod authenticate;
 mod authorize;
+mod body;
 mod collection;
 mod discovery;
 mod list;
@@ -31,6 +32,7 @@ mod policies;
 mod port;
 mod request;
 mod resources;
+mod reviews;
 mod selector;
 mod status;
 mod table;
@@ -49,6 +51,8 @@ use self::authorize::Authorizer;
 use self::collection::Collection;
 pub use self::metrics::Metrics;
 use self::openapi::Documents;
+use crate::admission::Admission;
+use crate::facts::ApiServer;
 use crate::policy_files::Policies;
 
 /// The group that is served.
@@ -69,6 +73,10 @@ const REQUESTS: usize = 32;
 const PAGES: usize = 32;
 /// Watches that are open at the same time. Each is a few hundred bytes and the memory of its connection.
 const WATCHES: usize = 1000;
+/// A body. kube-apiserver takes objects of up to this size, and no larger body from its callers either.
+const BODY: usize = 3 << 20;
+/// All bodies that are being read or judged.
+const BODIES: usize = 16 << 20;
 /// Open connections. The aggregator of each API server has a few and sends many requests over each.
 const CONNECTIONS: usize = 512;
 /// How far behind all others the scheduler puts the service's thread. 19 would be as far as can be, and would starve it.
@@ -88,17 +96,19 @@ struct Shared {
     authenticator: Authenticator,
     authorizer: Authorizer,
     policies: Collection,
+    admission: Arc<Admission<ApiServer>>,
     documents: Documents,
     readiness: Arc<Readiness>,
     metrics: Metrics,
     requests: Arc<Budget>,
     pages: Arc<Budget>,
     watches: Arc<Budget>,
+    bodies: Arc<Budget>,
     connections: Arc<Budget>,
 }
 
 impl Service {
-    /// Shows these policies. The certificate is the one that the gate serves with, and so is the readiness.
+    /// Shows these policies, and rehearses with this gate. The certificate is the one that the gate serves with, and so is the readiness.
     ///
     /// # Errors
     /// When TLS cannot be set up.
@@ -106,6 +116,7 @@ impl Service {
         client: Client,
         serving: Arc<Serving>,
         policies: Arc<Policies>,
+        admission: Arc<Admission<ApiServer>>,
         readiness: Arc<Readiness>,
         metrics: Metrics,
     ) -> Result<Self, ServerConfigError> {
@@ -115,11 +126,13 @@ impl Service {
             authenticator: Authenticator::new(client.clone()),
             authorizer: Authorizer::new(client),
             policies: Collection::new(policies::RESOURCE.plural),
+            admission,
             documents: Documents::new(),
             readiness,
             requests: Budget::new(REQUESTS, metrics.requests.clone()),
             pages: Budget::new(PAGES, metrics.pages.clone()),
             watches: Budget::new(WATCHES, metrics.watches.clone()),
+            bodies: Budget::new(BODIES, metrics.bodies.clone()),
             connections: Budget::new(CONNECTIONS, metrics.connections.clone()),
             metrics,
         });

@@ -20,6 +20,7 @@ pub(crate) use self::json_patch::{Operation, apply as apply_patch};
 pub(crate) use self::schema::Schema;
 use super::definition::PatchType;
 use crate::cel::Value;
+use crate::review::Kind;
 
 /// Containers within containers of what a mutation makes. Far more than any object has, and few enough that whatever
 /// walks over it stays on a small stack.
@@ -38,6 +39,24 @@ impl From<String> for Failed {
     fn from(message: String) -> Self {
         Self::Policy(message)
     }
+}
+
+/// Fills in what the definition of a kind of Butler's has for what an object leaves out, as the API server does.
+pub fn fill_definition_defaults(kind: Kind, object: &mut Json) {
+    if let Some(schema) = Schema::of(butler_api::GROUP, butler_api::VERSION, kind.as_str()) {
+        defaults::fill(schema, object);
+    }
+}
+
+/// An object of a kind of Butler's as the API server has it after the mutating stage has answered with that patch; nothing
+/// if the patch does not apply.
+pub fn patched(kind: Kind, object: Json, patch: &[u8]) -> Option<Json> {
+    if patch.is_empty() {
+        return Some(object);
+    }
+    let mut object = json_patch::apply(object, &Operation::read(patch)?).ok()?;
+    fill_definition_defaults(kind, &mut object);
+    Some(object)
 }
 
 /// The object after one mutation, by the value that its expression gave; nothing if it is not to be changed.

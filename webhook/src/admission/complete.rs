@@ -38,6 +38,22 @@ impl Answer {
         }
     }
 
+    /// What to write into the object, as RFC 6902 has it; empty if that is nothing.
+    pub(super) fn patch(&self) -> Vec<u8> {
+        match self {
+            Self::ByDefaults(completion) if completion.patch.is_empty() => Vec::new(),
+            Self::ByDefaults(completion) => completion.patch.to_bytes(),
+            Self::ByPolicies(completed) => completed.patch.clone(),
+        }
+    }
+
+    pub(super) fn refusals(&self) -> &[Refusal] {
+        match self {
+            Self::ByDefaults(_) => &[],
+            Self::ByPolicies(completed) => &completed.refusals,
+        }
+    }
+
     /// The policies that stop the request.
     pub(super) fn audit(&self) -> Option<String> {
         let Self::ByPolicies(Completed { refusals, .. }) = self else { return None };

@@ -16,6 +16,7 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec};
 use kube::Client;
 use kube::api::{Api, PostParams};
 use rustls::pki_types::CertificateDer;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 pub(super) use self::front_proxy::FrontProxy;
@@ -34,6 +35,27 @@ pub(super) struct User {
     pub(super) uid: String,
     pub(super) groups: Vec<String>,
     pub(super) extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Somebody of whom no more is known.
+    pub(super) fn known(name: String, groups: Vec<String>) -> Self {
+        with_everybody(Self { name, groups, ..Self::default() })
+    }
+
+    /// As a request for admission tells it.
+    pub(super) fn info(&self) -> Value {
+        let mut info = json!({ "username": self.name, "groups": self.groups });
+        if let Some(fields) = info.as_object_mut() {
+            if !self.uid.is_empty() {
+                fields.insert("uid".to_owned(), self.uid.as_str().into());
+            }
+            if !self.extra.is_empty() {
+                fields.insert("extra".to_owned(), json!(self.extra));
+            }
+        }
+        info
+    }
 }
 
 /// Finds out who asks.

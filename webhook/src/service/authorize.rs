@@ -43,7 +43,10 @@ impl std::fmt::Debug for Authorizer {
 /// What was asked for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Attributes<'a> {
+    /// Of ours.
     Target(&'a Target),
+    /// Of anybody's.
+    Resource(&'a ResourceAttributes),
     /// Method in lower case, and path.
     Path(&'a str, &'a str),
 }
@@ -102,19 +105,8 @@ impl Authorizer {
 fn question(user: &User, attributes: Attributes<'_>) -> SubjectAccessReviewSpec {
     let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     let (resource_attributes, non_resource_attributes) = match attributes {
-        Attributes::Target(target) => (
-            Some(ResourceAttributes {
-                group: Some(GROUP.to_owned()),
-                version: Some(VERSION.to_owned()),
-                resource: text(&target.resource),
-                subresource: text(&target.subresource),
-                verb: text(target.verb),
-                namespace: text(&target.namespace),
-                name: text(&target.name),
-                ..ResourceAttributes::default()
-            }),
-            None,
-        ),
+        Attributes::Target(target) => (Some(of_target(target)), None),
+        Attributes::Resource(resource) => (Some(resource.clone()), None),
         Attributes::Path(verb, path) => {
             (None, Some(NonResourceAttributes { path: text(path), verb: text(verb) }))
         }
@@ -129,34 +121,55 @@ fn question(user: &User, attributes: Attributes<'_>) -> SubjectAccessReviewSpec 
     }
 }
 
+fn of_target(target: &Target) -> ResourceAttributes {
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    ResourceAttributes {
+        group: Some(GROUP.to_owned()),
+        version: Some(VERSION.to_owned()),
+        resource: text(&target.resource),
+        subresource: text(&target.subresource),
+        verb: text(target.verb),
+        namespace: text(&target.namespace),
+        name: text(&target.name),
+        ..ResourceAttributes::default()
+    }
+}
+
 /// As kube-apiserver says it.
 fn denial(user: &User, attributes: Attributes<'_>, why: &str) -> Refusal {
-    let name = &user.name;
+    let who = &user.name;
     let why = if why.is_empty() { String::new() } else { format!(": {why}") };
-    match attributes {
-        Attributes::Path(verb, path) => Refusal::forbidden(
-            format!("forbidden: User {name:?} cannot {verb} path {path:?}{why}"),
-            json!({}),
-        ),
-        Attributes::Target(target) => {
-            let Target { verb, resource, subresource, namespace, name: object } = target;
-            let part = if subresource.is_empty() { String::new() } else { format!("/{subresource}") };
-            let scope = match namespace.as_str() {
-                "" => "at the cluster scope".to_owned(),
-                namespace => format!("in the namespace {namespace:?}"),
-            };
-            let what = if object.is_empty() { String::new() } else { format!(" {object:?}") };
-            let message = format!(
-                "{resource}.{GROUP}{what} is forbidden: User {name:?} cannot {verb} resource \"{resource}{part}\" in \
-                 API group {GROUP:?} {scope}{why}"
-            );
-            let mut details = json!({ "group": GROUP, "kind": resource });
-            if let (false, Some(fields)) = (object.is_empty(), details.as_object_mut()) {
-                fields.insert("name".to_owned(), object.as_str().into());
+    let attributes = match attributes {
+        Attributes::Path(verb, path) => {
+            let message = format!("forbidden: User {who:?} cannot {verb} path {path:?}{why}");
+            return Refusal::forbidden(message, json!({}));
+        }
+        Attributes::Target(target) => of_target(target),
+        Attributes::Resource(resource) => resource.clone(),
+    };
+    let text = |field: &Option<String>| field.clone().unwrap_or_default();
+    let (group, resource) = (text(&attributes.group), text(&attributes.resource));
+    let (verb, name) = (text(&attributes.verb), text(&attributes.name));
+    let of_group = if group.is_empty() { String::new() } else { format!(".{group}") };
+    let part = attributes.subresource.as_ref().map_or_else(String::new, |part| format!("/{part}"));
+    let scope = match &attributes.namespace {
+        None => "at the cluster scope".to_owned(),
+        Some(namespace) => format!("in the namespace {namespace:?}"),
+    };
+    let what = if name.is_empty() { String::new() } else { format!(" {name:?}") };
+    let message = format!(
+        "{resource}{of_group}{what} is forbidden: User {who:?} cannot {verb} resource \"{resource}{part}\" in API \
+         group {group:?} {scope}{why}"
+    );
+    let mut details = json!({ "kind": resource });
+    if let Some(fields) = details.as_object_mut() {
+        for (field, value) in [("group", group), ("name", name)] {
+            if !value.is_empty() {
+                fields.insert(field.to_owned(), value.into());
             }
-            Refusal::forbidden(message, details)
         }
     }
+    Refusal::forbidden(message, details)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

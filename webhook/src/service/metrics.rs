@@ -14,6 +14,7 @@ pub struct Metrics {
     pub(super) requests: Gauge,
     pub(super) pages: Gauge,
     pub(super) watches: Gauge,
+    pub(super) bodies: Gauge,
     answers: Family<Labels, Counter>,
 }
 
@@ -32,6 +33,7 @@ impl Metrics {
             ("requests_in_flight", "Requests for objects that are being answered", &self.requests),
             ("pages_in_flight", "Requests for discovery and the like that are being answered", &self.pages),
             ("watches_open", "Watches that are open", &self.watches),
+            ("body_bytes", "Bytes of bodies that are being read or judged", &self.bodies),
         ];
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub(super) use self::files::name_of;
 pub(super) use self::object::Policy;
 use super::collection::{Collection, Stored};
 use super::resources::Resource;

@@ -24,7 +24,7 @@ use super::resources::Resource;
 use super::status::Refusal;
 use super::table::{Include, at, metadata_of, table};
 use super::watch::{Shown, Watch};
-use super::{API_VERSION, Shared, discovery};
+use super::{API_VERSION, Shared, body, discovery, reviews};
 
 /// From a request's head to the head of its answer: both questions to the API server, and some.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -39,8 +39,7 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     // A watch goes on after its head, and takes this along.
     let asking = connection.activity.ask();
-    // Nobody sends a body yet: what is asked for is in the path. One that is sent all the same is left unread.
-    let (head, _) = request.into_parts();
+    let (head, body) = request.into_parts();
     let query = Query::of(&head.uri);
     let asked = Asked::of(&head.method, &head.uri, &query);
     let resource = match &asked {
@@ -49,7 +48,7 @@ pub(super) async fn answer(
         Asked::Health(_) => "health",
     };
     // A panic can leave nothing of ours half-changed: what is shared is replaced as a whole.
-    let answering = AssertUnwindSafe(find(shared, connection, &head, &query, asked)).catch_unwind();
+    let answering = AssertUnwindSafe(find(shared, connection, &head, body, &query, asked)).catch_unwind();
     let found = match timeout(PATIENCE, answering).await {
         Ok(Ok(found)) => found,
         Ok(Err(_)) => {
@@ -71,6 +70,7 @@ enum Found {
     Text(StatusCode, String),
     Page(Value, Option<String>),
     Object(&'static Resource, Value),
+    Created(&'static Resource, Value),
     List(&'static Resource, super::list::Page),
     Watch(&'static Resource, Wanted),
 }
@@ -79,6 +79,7 @@ async fn find(
     shared: &Shared,
     connection: &Connection,
     head: &Parts,
+    body: Incoming,
     query: &Query,
     asked: Asked,
 ) -> Result<Found, Refusal> {
@@ -96,7 +97,16 @@ async fn find(
     let user = shared.authenticator.authenticate(&connection.chain, &head.headers).await?;
     shared.authorizer.authorize(&user, attributes).await?;
     match asked {
-        Asked::Resource(target) => objects(shared, &target, query),
+        Asked::Resource(target) => {
+            let resource = resource(&target)?;
+            if target.verb == "create" {
+                has_only_dry_runs(query)?;
+                let body = body::read(shared, head, body).await?;
+                let created = reviews::create(shared, &user, resource, &target, body).await?;
+                return Ok(Found::Created(resource, created));
+            }
+            objects(shared, resource, &target, query)
+        }
         Asked::Path(page) => self::page(shared, head, page),
         Asked::Health(health) => Ok(self::health(shared, health)),
     }
@@ -151,12 +161,30 @@ fn page(shared: &Shared, head: &Parts, page: Page) -> Result<Found, Refusal> {
     Ok(Found::Page(value, tag))
 }
 
-fn objects(shared: &Shared, target: &Target, query: &Query) -> Result<Found, Refusal> {
+/// The resource that is asked for, if it is there and can be asked that.
+fn resource(target: &Target) -> Result<&'static Resource, Refusal> {
     let resource = Resource::named(&target.resource).filter(|resource| is_there(resource, target));
     let resource = resource.ok_or_else(Refusal::no_such_path)?;
-    if !resource.has(target.verb) {
-        return Err(Refusal::method_not_allowed());
+    if resource.has(target.verb) { Ok(resource) } else { Err(Refusal::method_not_allowed()) }
+}
+
+/// Nothing is ever stored, so that every create is a dry run, and one that says so is no other.
+fn has_only_dry_runs(query: &Query) -> Result<(), Refusal> {
+    match query.get("dryRun") {
+        None | Some("All") => Ok(()),
+        Some(other) => {
+            let message = format!("dryRun: Unsupported value: {other:?}: supported values: \"All\"");
+            Err(Refusal::bad_request(message))
+        }
     }
+}
+
+fn objects(
+    shared: &Shared,
+    resource: &'static Resource,
+    target: &Target,
+    query: &Query,
+) -> Result<Found, Refusal> {
     let collection = &shared.policies;
     match target.verb {
         "get" => {
@@ -196,10 +224,12 @@ fn write(
     asking: butler_program::connection::Asking,
 ) -> Result<Response<Body>, Refusal> {
     let include = || Include::read(query.get("includeObject"));
+    let is_new = matches!(found, Found::Created(..));
     match found {
         Found::Text(code, text) => Ok(text_response(code, text)),
         Found::Page(value, tag) => page_response(head, query, &value, tag),
-        Found::Object(resource, object) => {
+        Found::Object(resource, object) | Found::Created(resource, object) => {
+            let code = if is_new { StatusCode::CREATED } else { StatusCode::OK };
             let (format, shape) = negotiate::objects(&head.headers)?;
             let value = match shape {
                 Shape::Whole => object,
@@ -209,7 +239,7 @@ fn write(
                     table(resource.columns, true, include()?, metadata, &[object])
                 }
             };
-            Ok(response(StatusCode::OK, format, query, &value))
+            Ok(response(code, format, query, &value))
         }
         Found::List(resource, page) => {
             let (format, shape) = negotiate::objects(&head.headers)?;

@@ -2,8 +2,8 @@
 
 use schemars::{Schema, SchemaGenerator};
 
-use super::policies;
 use super::table::Column;
+use super::{policies, reviews};
 
 /// One resource.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Resource {
 }
 
 /// All of them, by name.
-pub(super) const RESOURCES: &[Resource] = &[policies::RESOURCE];
+pub(super) const RESOURCES: &[Resource] = &[reviews::LOCAL, policies::RESOURCE, reviews::EVERYWHERE];
 
 impl Resource {
     pub(super) fn named(plural: &str) -> Option<&'static Self> {

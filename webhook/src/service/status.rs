@@ -61,6 +61,26 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
     }
 
+    pub(super) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "RequestEntityTooLarge", message)
+    }
+
+    pub(super) fn unsupported_media_type() -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {MEDIA_TYPES}"
+        );
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UnsupportedMediaType", message)
+    }
+
+    /// An object that cannot be answered.
+    pub(super) fn invalid(kind: &str, field: &str, why: &str) -> Self {
+        let message = format!("{kind}.{GROUP} \"\" is invalid: {field}: Invalid value: {why}");
+        let cause = json!({ "reason": "FieldValueInvalid", "message": format!("Invalid value: {why}"), "field": field });
+        let details = json!({ "group": GROUP, "kind": kind, "causes": [cause] });
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message).with_details(details)
+    }
+
     /// A query that contradicts itself.
     pub(super) fn invalid_options(field: &str, why: &str) -> Self {
         let message = format!("ListOptions.meta.k8s.io \"\" is invalid: {field}: {why}");

@@ -37,7 +37,7 @@ async fn one_command_installs_everything_and_a_second_changes_nothing() {
     assert_eq!(tried.replace(" (server dry run)", ""), installed);
     let objects: Vec<&str> =
         installed.lines().filter_map(|line| line.strip_suffix(" serverside-applied")).collect();
-    assert_eq!(objects.len(), 16, "{installed}");
+    assert_eq!(objects.len(), 17, "{installed}");
     let elsewhere = "rolebinding.rbac.authorization.k8s.io/butler-webhook-front-proxy";
     let objects: Vec<&str> = objects.into_iter().filter(|object| *object != elsewhere).collect();
     kubectl(&["get", "-n", "kube-system", elsewhere]).await;

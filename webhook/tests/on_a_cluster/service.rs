@@ -3,6 +3,7 @@
 mod access;
 mod kubectl;
 mod lasting;
+mod reviews;
 
 use std::fs;
 

@@ -3,6 +3,7 @@
 mod bless;
 mod case;
 mod platform;
+mod reviews;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

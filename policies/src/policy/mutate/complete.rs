@@ -76,17 +76,7 @@ fn default(review: &Review<'_>, facts: &Facts, object: &Json) -> Option<(Complet
     if completion.patch.is_empty() {
         return Some((completion, None));
     }
-    let operations: Vec<Json> = serde_json::from_slice(&completion.patch.to_bytes()).ok()?;
-    let text = |operation: &Json, name: &str| {
-        operation.get(name).and_then(Json::as_str).map(str::to_owned).unwrap_or_default()
-    };
-    let operation = |operation: Json| Operation {
-        op: text(&operation, "op"),
-        path: text(&operation, "path"),
-        from: String::new(),
-        value: operation.get("value").cloned(),
-    };
-    let operations: Vec<Operation> = operations.into_iter().map(operation).collect();
+    let operations = Operation::read(&completion.patch.to_bytes())?;
     let changed = apply_patch(object.clone(), &operations).ok()?;
     Some((completion, Some(changed)))
 }

@@ -29,6 +29,23 @@ pub(crate) struct Operation {
     pub(crate) value: Option<Value>,
 }
 
+impl Operation {
+    /// The operations of a JSON Patch that moves and copies nothing, as the gate's own are; nothing if it is none.
+    pub(crate) fn read(patch: &[u8]) -> Option<Vec<Self>> {
+        let operations: Vec<Value> = serde_json::from_slice(patch).ok()?;
+        let text = |operation: &Value, name: &str| {
+            operation.get(name).and_then(Value::as_str).map(str::to_owned).unwrap_or_default()
+        };
+        let operation = |operation: Value| Self {
+            op: text(&operation, "op"),
+            path: text(&operation, "path"),
+            from: String::new(),
+            value: operation.get("value").cloned(),
+        };
+        Some(operations.into_iter().map(operation).collect())
+    }
+}
+
 /// Why a patch changes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Halt {

@@ -21,9 +21,9 @@ pub(super) fn all(in_force: &InForce) -> Vec<Policy> {
 }
 
 fn object(policy: &Loaded, in_force: &InForce) -> Policy {
-    let (prefix, kind) = match policy.kind {
-        Kind::Validating => ("validating", "ValidatingAdmissionPolicy"),
-        Kind::Mutating => ("mutating", "MutatingAdmissionPolicy"),
+    let kind = match policy.kind {
+        Kind::Validating => "ValidatingAdmissionPolicy",
+        Kind::Mutating => "MutatingAdmissionPolicy",
     };
     let written = document(&policy.text, kind, &policy.name);
     let rules = at(&written, "/spec/matchConstraints/resourceRules").as_array();
@@ -69,11 +69,19 @@ fn object(policy: &Loaded, in_force: &InForce) -> Policy {
         message: problem.message.clone(),
         help: problem.help.clone().unwrap_or_default(),
     });
-    Policy::new(format!("{prefix}.{}", policy.name), spec, PolicyStatus { problems: problems.collect() })
+    Policy::new(name_of(policy.kind, &policy.name), spec, PolicyStatus { problems: problems.collect() })
 }
 
 fn number(of: usize) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
+}
+
+/// What a policy of that name is called here: two of different types may have the same.
+pub(in crate::service) fn name_of(kind: Kind, name: &str) -> String {
+    match kind {
+        Kind::Validating => format!("validating.{name}"),
+        Kind::Mutating => format!("mutating.{name}"),
+    }
 }
 
 /// The policy in its text, which may hold others beside it if it is a list.

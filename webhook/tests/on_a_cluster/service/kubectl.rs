@@ -37,8 +37,15 @@ async fn plain_kubectl_reads_what_is_in_force() {
 
     let resources = kubectl(&gate, &["api-resources", "--api-group=policy.butler.butlerlabs.dev"]).await;
     let shown: Vec<Vec<&str>> = resources.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(shown[1], ["policies", "policy.butler.butlerlabs.dev/v1alpha1", "false", "Policy"]);
-    assert_eq!(shown.len(), 2);
+    let version = "policy.butler.butlerlabs.dev/v1alpha1";
+    assert_eq!(
+        shown[1..],
+        [
+            ["localreviews", version, "true", "LocalReview"],
+            ["policies", version, "false", "Policy"],
+            ["reviews", version, "false", "Review"],
+        ]
+    );
 
     let table = kubectl(&gate, &["get", "policies"]).await;
     println!("{table}");
