@@ -115,7 +115,7 @@ impl Fills {
         })
     }
 
-    /// The patch that writes them into that object.
+    /// The patch that writes them into that object; none of them into one that has a list where one of them belongs.
     pub(crate) fn into_patch(self, object: Option<Object<'_>>) -> Patch {
         if self.0.is_empty() {
             return Patch::default();
@@ -123,7 +123,10 @@ impl Fills {
         let mut shape = object.map(Shape::of).unwrap_or_default();
         let mut patch = Patch { operations: Vec::with_capacity(8), paths: Vec::with_capacity(self.0.len()) };
         for (path, value) in self.0 {
-            patch.write(shape.depth_of(path), path, value);
+            match shape.depth_of(path) {
+                Some(there) => patch.write(there, path, value),
+                None => return Patch::default(),
+            }
         }
         patch
     }
@@ -247,6 +250,22 @@ mod tests {
     fn a_parent_that_is_null_is_made() {
         let written = patch(r#"{"spec": {"workers": null}}"#, |fills| fills.add("spec.workers.replicas", 3));
         assert_eq!(written, r#"[{"op":"add","path":"/spec/workers","value":{"replicas":3}}]"#);
+    }
+
+    #[test]
+    fn a_list_in_the_place_of_a_parent_is_left_to_the_schema() {
+        for object in [
+            r#"{"spec": {"workers": {"machineTemplate": [4, "16Gi"]}}}"#,
+            r#"{"spec": {"work\u0065rs": {"machineTemplate": [4, "16Gi"]}}}"#,
+            r#"{"spec": {"workers": [3]}}"#,
+            r#"{"spec": ["v1.31.4"]}"#,
+        ] {
+            let written = patch(object, |fills| {
+                fills.add("spec.workers.machineTemplate.os.type", "talos");
+                fills.annotate("a", "b");
+            });
+            assert_eq!(written, "[]", "{object}");
+        }
     }
 
     #[test]

@@ -15,8 +15,11 @@ const DEEPEST: usize = 4;
 #[derive(Debug, Default)]
 pub(super) struct Shape<'a> {
     objects: Vec<There<'a>>,
+    /// Lists where an object could be. A list is read as one, its items as the fields in their order, but the user wrote
+    /// it, and the API server's schema is about to say that it cannot be: it is not written over.
+    lists: Vec<There<'a>>,
     /// Fields of one parent come one after the other.
-    last: Option<(&'static str, usize)>,
+    last: Option<(&'static str, Option<usize>)>,
 }
 
 #[derive(Debug)]
@@ -30,9 +33,10 @@ type Place = Option<usize>;
 
 impl<'a> Shape<'a> {
     pub(super) fn of(object: Object<'a>) -> Self {
-        let mut shape = Self { objects: Vec::with_capacity(16), last: None };
+        let mut shape = Self { objects: Vec::with_capacity(16), ..Self::default() };
         if shape.walk_parts(object).is_none() {
             shape.objects.clear();
+            shape.lists.clear();
             // What cannot be read to its end is no object to write into.
             let object: Map<String, Value> = serde_json::from_str(object.text).unwrap_or_default();
             shape.add_all(None, 0, &object);
@@ -54,7 +58,12 @@ impl<'a> Shape<'a> {
                 let place = self.add(None, Cow::Borrowed("spec"));
                 self.walk(place, 1, &mut Scan::new(spec))
             }
-            None => Some(()),
+            None => {
+                if spans.spec.is_some_and(|spec| spec.starts_with('[')) {
+                    self.lists.push(There { within: None, name: Cow::Borrowed("spec") });
+                }
+                Some(())
+            }
         }
     }
 
@@ -65,7 +74,11 @@ impl<'a> Shape<'a> {
                 return None;
             }
             if !scan.is_object()? {
-                return scan.value().map(drop);
+                let value = scan.value()?;
+                if value.starts_with('[') {
+                    self.lists.push(There { within: place, name: Cow::Borrowed(name) });
+                }
+                return Some(());
             }
             let inner = self.add(place, Cow::Borrowed(name));
             if depth + 1 < DEEPEST { self.walk(inner, depth + 1, scan) } else { scan.value().map(drop) }
@@ -75,7 +88,14 @@ impl<'a> Shape<'a> {
     /// The other way, which takes whatever is JSON. Of a key that comes twice, the last one counts.
     fn add_all(&mut self, place: Place, depth: usize, object: &Map<String, Value>) {
         for (name, value) in object {
-            let Value::Object(value) = value else { continue };
+            let value = match value {
+                Value::Object(value) => value,
+                Value::Array(_) => {
+                    self.lists.push(There { within: place, name: Cow::Owned(name.clone()) });
+                    continue;
+                }
+                _ => continue,
+            };
             let inner = self.add(place, Cow::Owned(name.clone()));
             if depth + 1 < DEEPEST {
                 self.add_all(inner, depth + 1, value);
@@ -92,16 +112,21 @@ impl<'a> Shape<'a> {
         self.objects.iter().position(|there| there.within == within && there.name == name)
     }
 
-    /// How many names on the way to a field are objects that are there, from the start on.
-    pub(super) fn depth_of(&mut self, path: Path) -> usize {
-        let Some(parent) = path.parent() else { return 0 };
+    /// How many names on the way to a field are objects that are there, from the start on; nothing if a list is in the
+    /// way.
+    pub(super) fn depth_of(&mut self, path: Path) -> Option<usize> {
+        let Some(parent) = path.parent() else { return Some(0) };
         if let Some((_, depth)) = self.last.filter(|(last, _)| *last == parent) {
             return depth;
         }
-        let (mut within, mut depth) = (None, 0);
+        let (mut within, mut depth) = (None, Some(0));
         for name in Path::Field(parent).names() {
-            let Some(place) = self.find(within, name) else { break };
-            (within, depth) = (Some(place), depth + 1);
+            let Some(place) = self.find(within, name) else {
+                let is_list = self.lists.iter().any(|there| there.within == within && there.name == name);
+                depth = depth.filter(|_| !is_list);
+                break;
+            };
+            (within, depth) = (Some(place), depth.map(|depth| depth + 1));
         }
         self.last = Some((parent, depth));
         depth
