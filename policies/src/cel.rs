@@ -34,6 +34,7 @@ pub use compose::{Composition, Computed};
 pub use cost::{EXPRESSION_LIMIT, MATCH_CONDITIONS_LIMIT, POLICY_LIMIT};
 pub use declare::{Declarations, ObjectType};
 pub use diagnostic::{Diagnostic, Span};
+pub(crate) use tree::Item;
 pub use tree::{Malformed, Tree};
 pub use types::Type;
 pub use value::{List, Map, Object, OpaqueValue, Text, Timestamp, Value};
@@ -103,6 +104,11 @@ impl Program {
     pub(crate) fn reads(&self, place: usize) -> bool {
         let reads = |op: &program::Op| matches!(op, program::Op::Variable { place: read, .. } if *read as usize == place);
         self.code.operations.iter().any(reads)
+    }
+
+    /// The fields that it looks at of the variable at this place: nothing stands for more than fields by name.
+    pub(crate) fn fields(&self, place: usize) -> impl Iterator<Item = Option<&str>> {
+        self.code.fields(place)
     }
 
     /// The type that a variable with its value has. What only this expression knows, such as the fields of an object, is

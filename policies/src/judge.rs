@@ -53,7 +53,7 @@ pub fn judge(review: &Review<'_>, facts: &Facts) -> Verdict {
 /// The validating stage with policies, which come after the rules.
 pub fn judge_by_policies(review: &Review<'_>, facts: &Facts, set: &PolicySet, shown: &Shown) -> Verdict {
     let mut verdict = judge(review, facts);
-    let request = Request::of_review(review);
+    let request = Request::of_review(review).seen_by(set);
     verdict.policies = validate_at_the_gate(set, &request, &Known::new(facts, review, shown));
     verdict
 }

@@ -50,6 +50,8 @@ pub struct Review<'a> {
     pub(crate) object: Option<Object<'a>>,
     /// The object before, and all of the request, as they were sent, for policies.
     pub(crate) old_object: Option<&'a str>,
+    /// The parts of these that whoever reads one jumps over: the field managers of the new object and of the old one.
+    pub(crate) managed_fields: [Option<&'a str>; 2],
     pub(crate) request: &'a str,
     /// The name and the part of the object as the request has them.
     pub(crate) request_name: Cow<'a, str>,
@@ -236,6 +238,8 @@ impl<'a> Review<'a> {
             subject,
             object: request.object,
             old_object: request.old_object.map(|object| object.text),
+            managed_fields: [request.object, request.old_object]
+                .map(|object| object?.spans?.metadata.managed_fields),
             request: request.text,
             request_name: request.name,
             request_part: request.sub_resource.unwrap_or_default(),

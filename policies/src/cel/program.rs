@@ -191,6 +191,20 @@ pub(crate) struct Code {
 }
 
 impl Code {
+    /// The fields that are selected from the variable at this place; nothing stands for anything else done with it.
+    pub(crate) fn fields(&self, place: usize) -> impl Iterator<Item = Option<&str>> {
+        let of_variable =
+            move |op: &Op| matches!(op, Op::Variable { place: own, .. } if *own as usize == place);
+        let pairs = self.operations.iter().zip(self.operations.iter().skip(1).map(Some).chain([None]));
+        pairs.filter(move |(op, _)| of_variable(op)).map(|(_, next)| match next {
+            Some(Op::Select { key, .. }) => match self.constants.get(*key as usize) {
+                Some(Value::String(name)) => Some(&**name),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     /// Operations and constants count one each; the states of patterns more, since several engines are made of them.
     pub(crate) fn weight(&self) -> u64 {
         let patterns = self.sites.iter().filter_map(|site| site.pattern.as_ref());

@@ -66,6 +66,7 @@ impl Children {
 
 /// Containers within containers; more is refused, as Kubernetes' decoder refuses it.
 const MAXIMUM_DEPTH: usize = 10_000;
+
 impl<'a> Tree<'a> {
     /// Parses `text` in one pass, without recursion.
     ///
@@ -73,23 +74,24 @@ impl<'a> Tree<'a> {
     ///
     /// When `text` is not one JSON value, or nests too deeply.
     pub fn parse(text: &'a str) -> Result<Self, Malformed> {
-        Self::parse_replacing(text, &[], [])
+        Self::parse_knowing(text, &[], |_| None)
     }
 
-    /// Parses like [`Tree::parse`]; the values under these keys of the outermost object are passed unread, and a text
-    /// stands for each, or null. Those of them that are parts of `text` are passed without looking for their end.
+    /// Parses like [`Tree::parse`]; the values under those keys of the outermost object that are replaced are passed
+    /// unread. What is passed or read later, and is one of these known parts of `text`, is passed without looking for
+    /// its end.
     ///
     /// # Errors
     ///
     /// As [`Tree::parse`]; what is passed is not checked.
-    pub(crate) fn parse_replacing<const KNOWN: usize>(
+    pub(crate) fn parse_knowing(
         text: &'a str,
-        replaced: &[(&str, Option<&'static str>)],
-        parts: [Option<&str>; KNOWN],
+        known: &[Option<&str>],
+        replaced: impl Fn(&str) -> Option<Item<'a>>,
     ) -> Result<Self, Malformed> {
-        let mut reader = Reader { text, bytes: text.as_bytes(), at: 0 };
+        let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, known };
         // What is passed makes no nodes, and about so many bytes make one.
-        let passed: usize = parts.iter().flatten().map(|part| part.len()).sum();
+        let passed: usize = known.iter().flatten().map(|part| part.len()).sum();
         let nodes = text.len().saturating_sub(passed) / 24 + 8;
         let mut building = Building {
             done: Vec::with_capacity(nodes),
@@ -111,12 +113,10 @@ impl<'a> Tree<'a> {
                     _ => Cow::Borrowed(""),
                 };
                 reader.blank();
-                let outermost = building.open.len() == 1;
-                let replacement = replaced.iter().find(|(name, _)| outermost && *name == key);
+                let replacement = if building.open.len() == 1 { replaced(&key) } else { None };
                 match (reader.byte(), replacement) {
-                    (_, Some((_, text))) => {
-                        reader.pass(&parts);
-                        let item = text.map_or(Item::Null, |text| Item::String(Cow::Borrowed(text)));
+                    (_, Some(item)) => {
+                        reader.pass();
                         building.pending.push(Node { key, item });
                     }
                     (b'[', None) if building.open.len() == 2 && key == late::FIELD => match reader.late() {
@@ -302,7 +302,7 @@ fn sketch(key: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Item, Node, Tree};
+    use super::{Cow, Item, Node, Tree};
 
     /// The document written back, without blanks.
     fn written(tree: &Tree<'_>, node: &Node<'_>) -> String {
@@ -351,7 +351,12 @@ mod tests {
     #[test]
     fn parts_can_be_passed_unread() {
         let text = r#"{"a":{"b":["}",1]},"c":"\"]","d":{"a":1},"e":2}"#;
-        let tree = Tree::parse_replacing(text, &[("a", None), ("c", Some("x"))], [text.get(5..18)]).unwrap();
+        let replaced = |key: &str| match key {
+            "a" => Some(Item::Null),
+            "c" => Some(Item::String(Cow::Borrowed("x"))),
+            _ => None,
+        };
+        let tree = Tree::parse_knowing(text, &[text.get(5..18)], replaced).unwrap();
         let expected = r#"{"a":null,"c":"x","d":{"a":1},"e":2}"#;
         assert_eq!(written(&tree, tree.root().unwrap()), expected);
         let owned = tree.into_owned();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::matching::Matching;
 use super::params::{ParamKind, ParamRef};
+use super::request::RequestFields;
 use super::surroundings::Extra;
 use crate::cel::{Composition, Program};
 
@@ -175,23 +176,29 @@ pub(crate) const VARIABLES: usize = 10;
 
 /// Which of [`NAMES`] are looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Uses(u16);
+pub(crate) struct Uses {
+    names: u16,
+    /// Of the request.
+    pub(crate) fields: RequestFields,
+}
 
 impl Uses {
     pub(crate) fn of(program: &Program) -> Self {
-        (0..NAMES.len()).filter(|place| program.reads(*place)).fold(Self::default(), Self::with)
-    }
-
-    pub(crate) fn with(self, place: usize) -> Self {
-        Self(self.0 | 1 << place)
+        let names = (0..NAMES.len()).filter(|place| program.reads(*place));
+        let fields =
+            program.fields(REQUEST).map(|name| name.map_or(RequestFields::ALL, RequestFields::named));
+        Self {
+            names: names.fold(0, |names, place| names | 1 << place),
+            fields: fields.fold(RequestFields::default(), RequestFields::and),
+        }
     }
 
     pub(crate) fn and(self, other: Self) -> Self {
-        Self(self.0 | other.0)
+        Self { names: self.names | other.names, fields: self.fields.and(other.fields) }
     }
 
     pub(crate) fn has(self, place: usize) -> bool {
-        self.0 & 1 << place != 0
+        self.names & 1 << place != 0
     }
 
     pub(crate) fn extras(self) -> impl Iterator<Item = Extra> {

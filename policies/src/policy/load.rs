@@ -17,6 +17,7 @@ use super::index::Index;
 use super::inspect::inspect;
 use super::problem::{Place, Problem, Problems, SourceFile, line_and_column, quoted};
 use super::read::{Object, RawBinding, RawPolicy, read};
+use super::request::RequestFields;
 use super::set::{Bound, Kind, Loaded, OursOnly, Policy, PolicySet, Stated};
 use super::yaml::{self, Budget};
 
@@ -116,6 +117,9 @@ fn build(checked: Checked, files: &[SourceFile], problems: &mut Problems) -> Pol
     }
     set.validating_index = Index::of(set.validating.iter().map(|policy| &policy.definition.matching));
     set.mutating_index = Index::of(set.mutating.iter().map(|policy| &policy.definition.matching));
+    let validating = set.validating.iter().map(|policy| &policy.definition);
+    let all = validating.chain(set.mutating.iter().map(|policy| &policy.definition));
+    set.request_fields = all.fold(RequestFields::default(), |all, one| all.and(one.uses.fields));
     set
 }
 

@@ -8,8 +8,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map as JsonMap, Value as Json, json};
 
+use super::set::PolicySet;
 use super::surroundings::{Extra, Surroundings};
-use crate::cel::{Malformed, Tree, Value};
+use crate::cel::{Item, Malformed, Tree, Value};
 use crate::facts::Lookup;
 use crate::review::{Operation, Review};
 
@@ -30,7 +31,48 @@ pub struct Request<'a> {
     old_object: Option<&'a str>,
     /// All of the request.
     text: &'a str,
+    /// The field managers of both objects, where somebody knows where they are.
+    managed_fields: [Option<&'a str>; 2],
+    /// What of the request anybody looks at.
+    fields: RequestFields,
     read: Read<'a>,
+}
+
+/// Fields of a request: those that expressions look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestFields(u16);
+
+/// The fields that can be told apart; any other is always read.
+const FIELDS: [&str; 12] = [
+    "kind",
+    "resource",
+    "subResource",
+    "requestKind",
+    "requestResource",
+    "requestSubResource",
+    "name",
+    "namespace",
+    "operation",
+    "userInfo",
+    "dryRun",
+    "options",
+];
+
+impl RequestFields {
+    pub(crate) const ALL: Self = Self(u16::MAX);
+
+    /// The field of this name, or all of them if it is none that is told apart.
+    pub(crate) fn named(name: &str) -> Self {
+        FIELDS.iter().position(|field| *field == name).map_or(Self::ALL, |place| Self(1 << place))
+    }
+
+    pub(crate) fn and(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn has(self, name: &str) -> bool {
+        self.0 & Self::named(name).0 != 0
+    }
 }
 
 /// What has been read so far.
@@ -58,6 +100,8 @@ impl<'a> Request<'a> {
             object: review.object.map(|object| object.text),
             old_object: review.old_object,
             text: review.request,
+            managed_fields: review.managed_fields,
+            fields: RequestFields::ALL,
             read: Read::default(),
         }
     }
@@ -81,6 +125,8 @@ impl<'a> Request<'a> {
             object: present(parts.object),
             old_object: present(parts.old_object),
             text,
+            managed_fields: [None, None],
+            fields: RequestFields::ALL,
             read: Read::default(),
         })
     }
@@ -99,8 +145,19 @@ impl<'a> Request<'a> {
             object: Some(object),
             old_object: self.old_object,
             text: self.text,
+            managed_fields: {
+                let [_, old] = self.managed_fields;
+                [None, old]
+            },
+            fields: self.fields,
             read: Read::default(),
         }
+    }
+
+    /// The same request, of which nobody looks at more than these policies do: only that is read.
+    #[must_use]
+    pub fn seen_by(self, set: &PolicySet) -> Self {
+        Self { fields: set.request_fields, ..self }
     }
 
     /// The group of the resource.
@@ -153,20 +210,26 @@ impl<'a> Request<'a> {
 
     /// The new object; there is none when it is deleted.
     pub(crate) fn object(&self) -> Result<Option<&Tree<'a>>, &Malformed> {
-        tree(&self.read.object, || self.object.map(Tree::parse).transpose())
+        let [managed_fields, _] = self.managed_fields;
+        tree(&self.read.object, || parse(self.object, managed_fields))
     }
 
     /// The object before; there is none when it is made.
     pub(crate) fn old_object(&self) -> Result<Option<&Tree<'a>>, &Malformed> {
-        tree(&self.read.old_object, || self.old_object.map(Tree::parse).transpose())
+        let [_, managed_fields] = self.managed_fields;
+        tree(&self.read.old_object, || parse(self.old_object, managed_fields))
     }
 
     /// What expressions see as `request`: all but the objects, which they see by themselves, and the uid, which
-    /// Kubernetes does not show them.
+    /// Kubernetes does not show them. Fields that no expression looks at are not read.
     pub(crate) fn request(&self) -> Result<Option<&Tree<'a>>, &Malformed> {
-        const HIDDEN: [(&str, Option<&str>); 3] = [("uid", Some("")), ("object", None), ("oldObject", None)];
+        let hidden = |name: &str| match name {
+            "uid" => Some(Item::String(Cow::Borrowed(""))),
+            "object" | "oldObject" => Some(Item::Null),
+            name => (!self.fields.has(name)).then_some(Item::Null),
+        };
         tree(&self.read.request, || {
-            Tree::parse_replacing(self.text, &HIDDEN, [self.object, self.old_object]).map(Some)
+            Tree::parse_knowing(self.text, &[self.object, self.old_object], hidden).map(Some)
         })
     }
 
@@ -208,6 +271,10 @@ fn as_tree(lookup: &Lookup<Document>) -> Lookup<&Tree<'static>> {
         Lookup::Absent => Lookup::Absent,
         Lookup::Unknown => Lookup::Unknown,
     }
+}
+
+fn parse<'a>(object: Option<&'a str>, managed_fields: Option<&str>) -> Result<Option<Tree<'a>>, Malformed> {
+    object.map(|text| Tree::parse_knowing(text, &[managed_fields], |_| None)).transpose()
 }
 
 fn tree<'c, 'a>(

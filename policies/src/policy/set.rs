@@ -5,6 +5,7 @@ use super::index::Index;
 use super::load;
 use super::params::{ParamKind, Params, WantedParams};
 use super::problem::{Problem, SourceFile};
+use super::request::RequestFields;
 use super::surroundings::Extra;
 
 /// All policies of a directory. It never changes; whoever judges by it holds it until done.
@@ -14,6 +15,8 @@ pub struct PolicySet {
     pub(crate) mutating: Vec<MutatingPolicy>,
     pub(crate) validating_index: Index,
     pub(crate) mutating_index: Index,
+    /// What any expression looks at of a request.
+    pub(crate) request_fields: RequestFields,
     pub(crate) params: Params,
     pub(crate) policies: Vec<Policy>,
     pub(crate) param_kinds: Vec<ParamKind>,

@@ -31,7 +31,7 @@ pub(crate) struct Spans<'a> {
     pub(super) status: Option<&'a str>,
 }
 
-/// The parts of the metadata that anybody looks at. The list of field managers, often half of an object, is passed.
+/// The parts of the metadata that anybody looks at, and the list of field managers, often half of an object.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Metadata<'a> {
     pub(super) name: Option<&'a str>,
@@ -45,6 +45,8 @@ pub(crate) struct Metadata<'a> {
     finalizers: Option<&'a str>,
     creation_timestamp: Option<&'a str>,
     deletion_timestamp: Option<&'a str>,
+    /// Nobody reads it, but whoever walks over the object again can jump over it.
+    pub(crate) managed_fields: Option<&'a str>,
 }
 
 impl<'a> Object<'a> {
@@ -112,6 +114,7 @@ impl<'a> Metadata<'a> {
                 "finalizers" => &mut all.finalizers,
                 "creationTimestamp" => &mut all.creation_timestamp,
                 "deletionTimestamp" => &mut all.deletion_timestamp,
+                "managedFields" => &mut all.managed_fields,
                 _ => return scan.value().map(drop),
             };
             note(place, scan)

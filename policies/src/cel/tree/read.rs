@@ -5,13 +5,15 @@ use std::borrow::Cow;
 use super::{Item, Late, Malformed};
 use crate::review::scan::{Scan, plain_bytes};
 
-pub(super) struct Reader<'a> {
+pub(super) struct Reader<'a, 'k> {
     pub(super) text: &'a str,
     pub(super) bytes: &'a [u8],
     pub(super) at: usize,
+    /// Parts of the text that somebody has walked over already.
+    pub(super) known: &'k [Option<&'k str>],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> Reader<'a, '_> {
     pub(super) fn byte(&self) -> u8 {
         self.bytes.get(self.at).copied().unwrap_or(0)
     }
@@ -42,16 +44,24 @@ impl<'a> Reader<'a> {
 
     /// Passes a value that is not read before it is looked at; nothing if there is anything doubtful about it.
     pub(super) fn late(&mut self) -> Option<Late<'a>> {
-        let text = Scan::new(self.text.get(self.at..)?).value()?;
-        self.at += text.len();
-        Some(Late::new(text))
+        self.walk().map(Late::new)
     }
 
-    /// Passes a value unread, at once if it is one of these parts of the text.
-    pub(super) fn pass(&mut self, parts: &[Option<&str>]) {
-        let here = self.bytes.as_ptr() as usize + self.at;
-        if let Some(part) = parts.iter().flatten().find(|part| part.as_ptr() as usize == here) {
-            self.at += part.len();
+    /// Passes a value, at once if it is a known part of the text; nothing if there is anything doubtful about it.
+    fn walk(&mut self) -> Option<&'a str> {
+        let rest = self.text.get(self.at..)?;
+        let known = self.known.iter().flatten().find(|part| part.as_ptr() == rest.as_ptr());
+        let text = match known {
+            Some(part) => rest.get(..part.len())?,
+            None => Scan::new(rest).value()?,
+        };
+        self.at += text.len();
+        Some(text)
+    }
+
+    /// Passes a value unread.
+    pub(super) fn pass(&mut self) {
+        if self.walk().is_some() {
             return;
         }
         let mut depth = 0_usize;

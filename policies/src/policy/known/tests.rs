@@ -25,7 +25,8 @@ fn holds(expression: &str, body: &[u8], facts: &Facts) -> Result<(), String> {
     let set = loaded(&policy(expression)).set;
     let review = Review::parse(body).unwrap();
     let shown = Shown::default();
-    let judged = validate(&set, &Request::of_review(&review), &Known::new(facts, &review, &shown));
+    let request = Request::of_review(&review).seen_by(&set);
+    let judged = validate(&set, &request, &Known::new(facts, &review, &shown));
     judged.denials.first().map_or(Ok(()), |denial| Err(denial.detail.clone()))
 }
 
@@ -45,6 +46,27 @@ fn a_cluster_is_seen_with_its_team_its_provider_and_their_usage() {
         "usage.clusters == 1 && usage.nodes >= 1 && usage.cpu >= 1",
         "quantity(usage.memory).isGreaterThan(quantity('1Gi')) && isQuantity(usage.storage)",
         "object.metadata.name == 'new'",
+    ] {
+        assert_eq!(holds(expression, &body, &facts()), Ok(()), "{expression}");
+    }
+}
+
+/// Only what expressions look at is read of a request, in whatever way they look at it.
+#[test]
+fn of_a_request_everything_is_seen_that_is_looked_at() {
+    let managers = json!([{"manager": "kubectl", "fieldsV1": {"f:spec": {"f:workers": {}}}}]);
+    let cluster = cluster_json(json!({"metadata": {"name": "new", "managedFields": managers}}));
+    let body = review_body("CREATE", Some(cluster), None);
+    for expression in [
+        "request.operation == 'CREATE'",
+        "request.userInfo.groups == ['system:authenticated'] && request.name == 'new'",
+        "request.?resource.?resource.orValue('') == 'tenantclusters'",
+        "has(request.dryRun) && !has(request.options)",
+        "dyn(request)['operation'] == 'CREATE'",
+        "dyn(request).resource.group == 'butler.butlerlabs.dev'",
+        "[request].exists(one, one.userInfo.username == 'ana@example.org')",
+        "dyn(request).uid == '' && dyn(request).object == null",
+        "object.metadata.managedFields[0].manager == 'kubectl' && object.metadata.namespace == request.namespace",
     ] {
         assert_eq!(holds(expression, &body, &facts()), Ok(()), "{expression}");
     }
