@@ -141,7 +141,7 @@ impl World {
                 // Those that it answers with this call never hear of it.
                 let asked: Vec<usize> = self.at_replica(replica).collect();
                 self.call(replica);
-                asked.iter().for_each(|index| drop(self.requests.remove(index)));
+                self.requests.retain(|index, _| !asked.contains(index));
                 self.crash(replica);
             }
             Happening::Crash(replica) => self.crash(replica),
@@ -359,7 +359,7 @@ impl World {
         self.budget.crashes -= 1;
         self.replicas[index] = Replica::default();
         let lost: Vec<usize> = self.at_replica(index).collect();
-        lost.iter().for_each(|request| drop(self.requests.remove(request)));
+        self.requests.retain(|request, _| !lost.contains(request));
     }
 
     fn commit(&mut self, index: usize) {
