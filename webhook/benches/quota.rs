@@ -4,6 +4,7 @@
 
 #![expect(
     clippy::unwrap_used,
+    clippy::panic,
     clippy::indexing_slicing,
     dead_code,
     reason = "a benchmark ends by panicking, and uses part of what tests use"
