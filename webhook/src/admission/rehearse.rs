@@ -6,6 +6,7 @@
 //! because of the definition's schema or somebody else's webhook, is not known here.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use butler_policies::policy::{Evaluation, Refusal, fill_definition_defaults, patched};
 use butler_policies::review::{Kind, Operation};
@@ -116,7 +117,7 @@ impl<L: Look> Admission<L> {
         let body = question.body();
         match Review::parse(body.as_bytes()) {
             Ok(review) => {
-                let verdict = self.judge(&review, policies).await;
+                let verdict = self.judge(&review, policies, Instant::now()).await;
                 rehearsed.allowed = verdict.allows();
                 rehearsed.response = response(&answer_verdict(&review.uid, &verdict));
                 rehearsed.verdict = Some(verdict);
