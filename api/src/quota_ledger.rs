@@ -33,7 +33,7 @@ pub struct QuotaLedgerSpec {
     pub team: String,
     /// How often Butler wrote the ledger. It equals `metadata.generation` unless somebody else wrote it too.
     pub writes: i64,
-    /// `metadata.resourceVersion` of the newest list of clusters that changed anything here.
+    /// The `metadata.resourceVersion` of the newest list of clusters that changed anything here.
     #[serde(default, skip_serializing_if = "crate::wire::is_default")]
     pub listed: u64,
     /// Environments that clusters are in. Lines below name them by their place in this list, counted from 0.

@@ -141,6 +141,7 @@ impl Group {
             return Next::Read;
         };
         let ticket = copy.ticket();
+        let mut asked_again = Vec::new();
         for waiting in self.waiting.iter_mut().filter(|waiting| waiting.answer != Some(Ok(()))) {
             // The API server finds out by itself, and asks again with what is there now.
             waiting.is_overtaken = copy.ledger.overtakes(&waiting.ask);
@@ -149,10 +150,18 @@ impl Group {
                 false => copy.ledger.weigh(&waiting.ask, &waiting.limits),
             };
             if weighed.is_ok() && !waiting.is_dry && !waiting.is_overtaken {
-                waiting.own_ticket = (!copy.ledger.has(&waiting.ask)).then_some(ticket);
+                let is_first = !copy.ledger.has(&waiting.ask);
+                waiting.own_ticket = is_first.then_some(ticket);
+                if !is_first {
+                    asked_again.push(waiting.ask.clone());
+                }
                 copy.ledger.reserve(waiting.ask.clone(), ticket);
             }
             waiting.answer = Some(weighed);
+        }
+        // Who asked for the same relies on the same line.
+        for waiting in self.waiting.iter_mut().filter(|waiting| asked_again.contains(&waiting.ask)) {
+            waiting.own_ticket = None;
         }
         if self.waiting.iter().any(Waiting::is_taken) {
             return Next::Write;
@@ -217,3 +226,5 @@ impl Group {
 
 #[cfg(test)]
 mod search;
+#[cfg(test)]
+mod tests;

@@ -87,6 +87,12 @@ impl Holding {
         self
     }
 
+    /// Whether both count in the same places.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        (&self.environment, &self.owner, &self.provider)
+            == (&other.environment, &other.owner, &other.provider)
+    }
+
     /// How much of that it takes there; nothing where it does not count.
     pub fn amount(&self, scope: &Scope, dimension: Dimension) -> u128 {
         if !self.is_in(scope) {

@@ -38,7 +38,7 @@ pub struct TeamStatus {
     /// Which limit is close or reached, and by how much.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_message: Option<String>,
-    /// `metadata.uid` of the first QuotaLedger that the team had in `butler-system`, from when it was made. Should there be none
+    /// The `metadata.uid` of the first QuotaLedger that the team had in `butler-system`, from when it was made. Should there be none
     /// any more, no cluster of the team can be created or grow until Butler has made it anew.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_ledger: Option<String>,

@@ -124,8 +124,12 @@ impl Desk {
                 Some(listed) = self.listing.join_next() => {
                     if let Some(party) = self.take_in(listed) {
                         self.answer(party).await;
-                    } else if self.is_dirty {
-                        self.write_by_itself().await;
+                    } else {
+                        if self.is_dirty {
+                            self.write_by_itself().await;
+                        }
+                        // Whoever comes next gets a list of its own.
+                        self.rest();
                     }
                 }
                 () = news.notified() => self.adopt_told(),
@@ -143,6 +147,10 @@ impl Desk {
 
     /// Answers a party, or sets it aside until a list is there.
     async fn answer(&mut self, mut party: Party) {
+        // What waited behind a slow group may have been told already that it took too long.
+        if !party.is_waited_for() {
+            return;
+        }
         self.adopt_told();
         match self.decide(&mut party).await {
             Worked::Decided => {
@@ -160,6 +168,11 @@ impl Desk {
             // What was only looked at for a dry run is nobody's ledger.
             self.copy = None;
         }
+        self.rest();
+    }
+
+    /// Nobody waits any more.
+    fn rest(&mut self) {
         if let Some(copy) = &mut self.copy {
             copy.rest();
         }

@@ -261,6 +261,11 @@ async fn joining_and_leaving_are_no_ways_around_a_limit() {
     eventually("the gate is back", async || tried(6).await.is_err()).await;
     // Another webhook holds the join up for longer than the ledger looks away, and then lets it pass.
     let denier = Denier::start(&gate, Duration::from_secs(4), |_| true).await;
+    eventually("the other webhook is asked", async || {
+        tried(1).await.ok();
+        denier.is_asked()
+    })
+    .await;
     let join = json!({ "spec": { "teamRef": { "name": "joined" } } });
     let (joined, between) = tokio::join!(changed(&gate, "joined", "alone", join), async {
         let ledgers = objects_of(gate.client(), "QuotaLedger", "butler-system");

@@ -157,16 +157,16 @@ impl Ledger {
                 .filter(|open| open.uid == uid && open.base.is_none_or(|base| base < revision));
             let known = held.map(|held| (held.granted, &held.holding));
             let known = known.into_iter().chain(past.map(|open| (open.granted, &open.holding)));
-            let now = seen.holding.as_ref().map(|holding| {
-                let granted = known.clone().any(|(granted, most)| granted && most.covers(holding));
-                if !is_leaving {
-                    return Held { uid, revision, holding: holding.clone(), granted };
+            let now = match &seen.holding {
+                // Nothing of what is being deleted is given up, whatever its spec says by now: its machines go with it.
+                seen if is_leaving && known.clone().next().is_some() => leaving(known, seen.as_ref())
+                    .map(|(granted, holding)| Held { uid, revision, holding, granted }),
+                Some(holding) => {
+                    let granted = known.clone().any(|(granted, most)| granted && most.covers(holding));
+                    Some(Held { uid, revision, holding: holding.clone(), granted })
                 }
-                // Nobody takes machines away because the spec of what is being deleted asks for fewer: they go with it.
-                let granted = granted && known.clone().all(|(granted, _)| granted);
-                let holding = known.fold(holding.clone(), |most, (_, had)| most.joined(had));
-                Held { uid, revision, holding, granted }
-            });
+                None => None,
+            };
             let was_granted = slot.held.as_ref().is_none_or(|held| held.granted);
             let before = slot.held.as_ref().map(|held| &held.holding);
             let is_lower = |before: &Holding| now.as_ref().is_none_or(|now| !now.holding.covers(before));
@@ -204,6 +204,19 @@ impl Ledger {
         });
         settled
     }
+}
+
+/// What a cluster takes until it is gone, and whether that is granted: the most that it had, where it had it. Of several
+/// places it may have been in, it is the one that it is seen in.
+fn leaving<'a>(
+    known: impl Iterator<Item = (bool, &'a Holding)> + Clone,
+    seen: Option<&Holding>,
+) -> Option<(bool, Holding)> {
+    let mut places = known.clone().map(|(_, had)| had);
+    let place = places.clone().find(|had| seen.is_some_and(|seen| had.is_beside(seen))).or(places.next())?;
+    let had = known.clone().fold(place.clone(), |most, (_, had)| most.joined(had));
+    let most = seen.into_iter().fold(had.clone(), Holding::joined);
+    Some((most == had && known.map(|(granted, _)| granted).all(|granted| granted), most))
 }
 
 impl Slot {

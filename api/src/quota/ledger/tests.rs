@@ -245,6 +245,24 @@ fn what_is_being_deleted_takes_what_it_had() {
     assert_eq!(used(&ledger), 0);
 }
 
+/// Nobody looks at the rules while something is being deleted, so its spec may leave the team, or its label the environment.
+#[test]
+fn what_is_being_deleted_gives_up_no_place() {
+    let mut ledger = Ledger::new("payments");
+    ledger.reserve(create("a", 1, in_environment("prod", "ana")), 1);
+    ledger.fold(&at("a"), &seen(1, 5, in_environment("prod", "ana")));
+    let prod = Scope::Environment("prod".into());
+    for (revision, holding) in [(6, Some(nodes(1))), (7, None), (8, Some(in_environment("test", "bob")))] {
+        let leaving = Sighting { is_leaving: true, holding, ..seen(1, revision, nodes(0)) };
+        ledger.fold(&at("a"), &leaving);
+        assert_eq!(ledger.used(&Scope::Team, Dimension::Nodes), 1, "{revision}");
+        assert_eq!(ledger.used(&prod, Dimension::Clusters), 1, "{revision}");
+        assert!(ledger.grants(&at("a"), uid(1), &in_environment("prod", "ana")));
+    }
+    ledger.settle(&listed(9, &[]), never);
+    assert_eq!(ledger.used(&Scope::Team, Dimension::Nodes), 0);
+}
+
 #[test]
 fn a_cluster_that_joins_counts_from_its_request_on() {
     let mut ledger = Ledger::new("payments");

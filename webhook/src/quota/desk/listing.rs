@@ -114,7 +114,7 @@ impl Party {
     }
 
     /// Leaves out those who have given up, for whom nothing must be taken up any more. Whether somebody is left.
-    fn is_waited_for(&mut self) -> bool {
+    pub(super) fn is_waited_for(&mut self) -> bool {
         let waits = |answer: &Option<_>| answer.as_ref().is_some_and(|it: &super::Answer| !it.is_closed());
         let waiting: Vec<bool> = self.answers.iter().map(waits).collect();
         self.answers.retain(waits);

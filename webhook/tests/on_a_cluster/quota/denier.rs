@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
@@ -18,8 +19,10 @@ use tokio_rustls::server::TlsStream;
 use crate::harness::Gate;
 
 const NAME: &str = "denier";
+
 pub(crate) struct Denier {
     task: JoinHandle<()>,
+    is_asked: Arc<AtomicBool>,
 }
 
 impl Denier {
@@ -43,6 +46,12 @@ impl Denier {
             .with_no_client_auth()
             .with_single_cert(chain, key)
             .unwrap();
+        let is_asked = Arc::new(AtomicBool::new(false));
+        let asked = is_asked.clone();
+        let allows = move |request: &Value| {
+            asked.store(true, Ordering::Relaxed);
+            allows(request)
+        };
         let task =
             tokio::spawn(accept(listener, TlsAcceptor::from(Arc::new(config)), delay, Arc::new(allows)));
         let bundle = k8s_openapi::ByteString(authority.certificate().as_bytes().to_vec());
@@ -58,7 +67,12 @@ impl Denier {
         });
         let registration: ValidatingWebhookConfiguration = serde_json::from_value(registration).unwrap();
         Api::all(gate.client().clone()).create(&PostParams::default(), &registration).await.unwrap();
-        Self { task }
+        Self { task, is_asked }
+    }
+
+    /// Whether the API server asks it already, which it does a moment after the registration is stored.
+    pub(crate) fn is_asked(&self) -> bool {
+        self.is_asked.load(Ordering::Relaxed)
     }
 
     pub(crate) async fn stop(self, gate: &Gate) {

@@ -22,7 +22,7 @@ const NAMES: u64 = 10;
 pub(crate) const REPLICAS: usize = 3;
 /// Between two deaths.
 const PEACE: Duration = Duration::from_secs(4);
-const UNDECIDED: &str = "it could not be decided whether the team's limits allow this";
+pub(crate) const UNDECIDED: &str = "it could not be decided whether the team's limits allow this";
 /// What keeps a cluster that is being deleted.
 const KEPT: &str = "example.com/kept";
 
@@ -129,7 +129,7 @@ impl Tally {
     fn count_undecided(&self, message: &str) {
         let why = message
             .split_once(UNDECIDED)
-            .and_then(|(_, why)| why.strip_prefix(": ")?.strip_suffix("; try again"));
+            .and_then(|(_, why)| Some(why.strip_prefix(": ")?.split_once("; try again")?.0));
         let why = why.unwrap_or_else(|| panic!("{message}"));
         let when = if self.is_restarting.load(Ordering::Relaxed) { " while it restarts" } else { "" };
         *self.undecided.lock().unwrap().entry(format!("{why}{when}")).or_default() += 1;
