@@ -139,7 +139,8 @@ fn result(planned: &Planned, body: &Value) -> Value {
         return Value::Null;
     }
     let text = planned.as_written(&body.to_string());
-    let always_new = json!({"metadata": {"uid": null, "resourceVersion": null, "creationTimestamp": null,
+    // Nothing that is judged writes a status; the ledger of a team is in it, once there is one.
+    let always_new = json!({"status": null, "metadata": {"uid": null, "resourceVersion": null, "creationTimestamp": null,
         "managedFields": null, "generation": null, "labels": {FOLDER: null}}});
     let has_labels = body["metadata"]["labels"].is_object();
     let mut object = merged(serde_json::from_str(&text).unwrap(), &always_new);

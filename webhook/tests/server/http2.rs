@@ -169,6 +169,7 @@ async fn a_drain_finishes_what_is_in_flight() {
     // The caller would keep it: the server has said that it ends.
     within(connection).await.unwrap().unwrap();
     drop(sender);
+    // Who only tried whether anybody is taken may have been, at first.
     let drained = within(server).await.unwrap();
-    assert_eq!((drained.finished, drained.cut), (1, 0));
+    assert!(drained.finished >= 1 && drained.cut == 0, "{drained:?}");
 }
