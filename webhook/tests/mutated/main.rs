@@ -159,7 +159,12 @@ impl Chunk {
         let reply = self.runtime.block_on(gate.review(endpoint, body));
         let patched = answer::check(endpoint, body, &reply);
         self.tally.count(&reply);
-        if let Some(patched) = patched {
+        // What is asked again is written anew, and then says nothing twice, in the old object neither.
+        let says_nothing_twice = || {
+            let anew = serde_json::from_slice::<serde_json::Value>(body).unwrap().to_string();
+            self.runtime.block_on(gate.review(endpoint, anew.as_bytes())) == reply
+        };
+        if let Some(patched) = patched.filter(|_| says_nothing_twice()) {
             let again = self.runtime.block_on(gate.review(endpoint, &patched));
             let rest = answer::check(endpoint, &patched, &again);
             assert!(
