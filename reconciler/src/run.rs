@@ -89,9 +89,9 @@ struct Engine {
 }
 
 impl Engine {
-    /// Waits for the lease, works for as long as it is held, and begins anew when it is lost: everything that a term has
-    /// begun ends with it and is waited for, so there is nothing that a new process would do better. The lease is given up
-    /// only after that, too.
+    /// Waits until everything is known, then for the lease, works for as long as it is held, and begins anew when it is
+    /// lost: everything that a term has begun ends with it and is waited for, so there is nothing that a new process would
+    /// do better. The lease is given up only after that, too.
     async fn work_until(
         &self,
         stop: impl Future<Output = ()>,
@@ -101,20 +101,27 @@ impl Engine {
         let (stopping, is_stopping) = watch::channel(false);
         let mut stop = std::pin::pin!(stop);
         loop {
+            // Who knows nothing yet could only keep the lease from those who do.
+            let informed = async {
+                self.known.synced().await;
+                candidate.acquire().await
+            };
             let mut held = tokio::select! {
                 () = stop.as_mut() => return,
-                held = candidate.acquire() => held,
+                held = informed => held,
             };
             let mut work = std::pin::pin!(self.controllers(held.term(), &is_stopping));
             tokio::select! {
                 () = stop.as_mut() => {}
+                // The term is over, and so what was begun in it ends at once.
                 () = candidate.keep(&mut held) => {
                     work.await;
                     continue;
                 }
-                // The term is over, which is about to be noticed and said.
+                // They noticed first that the term is over. A sign that is on its way must not make it last: nobody works
+                // in it any more.
                 () = work.as_mut() => {
-                    candidate.keep(&mut held).await;
+                    candidate.lose(&held, "it could not be renewed in time");
                     continue;
                 }
             }
@@ -135,12 +142,6 @@ impl Engine {
         let providers = ProviderConfigs::new(client.clone(), known.clone(), self.providers.clone());
         let providers = self.driver(providers, &known.providers, &queues.providers);
         let teams = self.driver(Teams::new(client.clone(), known.clone()), &known.teams, &queues.teams);
-        let mut stop = stopping.clone();
-        tokio::select! {
-            () = known.synced() => {}
-            // Who is asked to stop before it knew anything has nothing to end.
-            _ = stop.wait_for(|is_stopping| *is_stopping) => return,
-        }
         tokio::join!(
             configs.run(term.clone(), stopping.clone()),
             providers.run(term.clone(), stopping.clone()),

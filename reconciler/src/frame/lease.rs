@@ -14,8 +14,8 @@ use butler_program::backoff::shortened;
 use butler_program::{Complaints, Failure};
 use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease;
+use kube::Client;
 use kube::api::{Api, PostParams};
-use kube::{Client, ResourceExt};
 use tokio::sync::watch;
 use tokio::time::{sleep, sleep_until, timeout};
 
@@ -193,6 +193,10 @@ impl Candidate {
             }
             let asked = Instant::now();
             match self.renew(held).await {
+                // Who asked has stopped meanwhile, and does not begin again in the middle of a term.
+                Ok(true) if Instant::now() >= until => {
+                    return self.lose(held, "it could not be renewed in time");
+                }
                 Ok(true) => {
                     held.safe_until.send_replace(Some(asked + self.settings.safe()));
                     next = self.settings.renewal();
@@ -230,7 +234,8 @@ impl Candidate {
         Ok(true)
     }
 
-    fn lose(&self, held: &Held, why: &str) {
+    /// Says that the term is over.
+    pub fn lose(&self, held: &Held, why: &str) {
         held.safe_until.send_replace(None);
         self.metrics.lead(false);
         tracing::warn!(lease = %self.settings.name, "not leading any more: {why}");
@@ -244,13 +249,27 @@ impl Candidate {
             tracing::info!("a write may still be on its way, so the lease is left to run out");
             return;
         }
-        let next = record::released(&held.lease);
-        let given =
-            self.within(self.api.replace(&held.lease.name_any(), &PostParams::default(), &next)).await;
-        match given {
-            Ok(_) => tracing::info!(lease = %self.settings.name, "the lease is released"),
+        match self.give_up(&held.lease).await {
+            Ok(()) => tracing::info!(lease = %self.settings.name, "the lease is released"),
             Err(failure) => tracing::info!("the lease is not released and runs out: {failure}"),
         }
+    }
+
+    async fn give_up(&self, lease: &Lease) -> Result<(), Failure> {
+        let name = &self.settings.name;
+        let next = record::released(lease);
+        let given = self.within(self.api.replace(name, &PostParams::default(), &next)).await;
+        let conflict = match given {
+            Err(failure) if failure.label == Failure::CONFLICT => failure,
+            given => return given.map(|_| ()),
+        };
+        // Our last sign arrived although nobody waited for the answer, or somebody has labelled it.
+        let found = self.within(self.api.get_opt(name)).await?;
+        let Some(found) = found.filter(|it| record::is_held_by(it, &self.settings.identity)) else {
+            return Err(conflict);
+        };
+        let next = record::released(&found);
+        self.within(self.api.replace(name, &PostParams::default(), &next)).await.map(|_| ())
     }
 
     async fn within<T>(&self, asked: impl Future<Output = Result<T, kube::Error>>) -> Result<T, Failure> {
