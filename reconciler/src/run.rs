@@ -173,6 +173,8 @@ async fn client(options: &Options) -> Result<Client, RunError> {
     let mut config = connect::config(options.kubeconfig.as_deref()).await?;
     config.read_timeout = Some(SILENCE);
     config.reset_reader_on_write = true;
+    // What is tried again, and when, is decided here and shows in metrics and the log.
+    config.default_retry = false;
     Ok(Client::try_from(config).map_err(ConnectError::from)?)
 }
 
