@@ -330,8 +330,9 @@ impl Hand {
         let result = match answer {
             Err(_) => Err(Failure::no_answer()),
             Ok(Err(error)) => {
-                // An answer is an answer; anything else leaves open whether there will be one.
-                if matches!(error, kube::Error::Api(_)) {
+                // A refusal is an answer. Anything else leaves open whether the write is stored, also a server's word that it
+                // could not answer: what it asked of the store may be done all the same.
+                if matches!(&error, kube::Error::Api(status) if status.code < 500) {
                     on_its_way.0 = None;
                 }
                 Err(Failure::from(error))
