@@ -150,11 +150,12 @@ impl Queues {
         self.configs.add_in(Key::cluster_wide(CONFIG_NAME), COUNTED);
     }
 
-    /// A provider that is being deleted waits for the last of its clusters.
+    /// A provider that is being deleted waits for the last of its clusters. It lists them all before it goes, which a change
+    /// of any of them must not make it do each time.
     fn going_providers(&self) {
         for provider in self.known.providers.all() {
             if provider.metadata.deletion_timestamp.is_some() {
-                self.providers.add(Key::of(&provider.metadata));
+                self.providers.add_in(Key::of(&provider.metadata), COUNTED);
             }
         }
     }

@@ -90,10 +90,14 @@ async fn used_by(client: &Client, known: &Known, provider: &ProviderConfig) -> R
         .filter(|cluster| runs_on(known, provider, cluster))
         .map(|cluster| Key::of(&cluster.metadata).to_string())
         .collect();
+    // One that cannot be read may run there.
+    let unreadable = known.clusters.keys().into_iter().filter(|key| known.clusters.unreadable(key).is_some());
+    names.extend(unreadable.map(|key| key.to_string()));
     if names.is_empty() {
         names = used_now_by(client, known, provider).await?;
     }
     names.sort();
+    names.dedup();
     Ok(names)
 }
 
