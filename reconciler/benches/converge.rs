@@ -8,6 +8,7 @@
 )]
 
 use std::net::Ipv4Addr;
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use butler_api::Team;
@@ -34,7 +35,7 @@ const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-reconciler";
 const GROUPS: [&str; 2] = ["system:serviceaccounts", "system:serviceaccounts:butler-system"];
 const MANAGER: &str = "butler-reconciler/team";
 
-fn main() {
+fn main() -> ExitCode {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let bare = bare_writes().await;
@@ -42,11 +43,13 @@ fn main() {
         let converged = converge().await;
         println!("{TEAMS} teams from nothing to Ready: {:.1} s", converged.as_secs_f64());
         let ratio = converged.as_secs_f64() / bare.as_secs_f64();
+        println!("ratio teams={ratio:.2}");
         if ratio > MOST {
             println!("ABOVE {MOST:.2}: the logic takes more time than the writes themselves");
+            return ExitCode::FAILURE;
         }
-        println!("ratio teams={ratio:.2}");
-    });
+        ExitCode::SUCCESS
+    })
 }
 
 async fn plane() -> (ControlPlane, User) {
