@@ -172,7 +172,10 @@ async fn a_lease_is_not_given_back_while_a_write_is_on_its_way() {
         // The first write takes most of the time that a stop leaves, the next all of what is left.
         if asked.path().ends_with("/payments") { Fate::Delay(Duration::from_secs(6)) } else { Fate::Hang }
     };
-    let _proxy = world.add_replica_behind(&world.account(), decide).await;
+    let kubeconfig = world.plane.data_directory().join("slow.kubeconfig");
+    let proxy = Proxy::start(&world.account(), kubeconfig, decide).await.unwrap();
+    // A term that no busy machine loses before the stop is through.
+    world.add_replica_with(proxy.kubeconfig(), &["--lease-seconds=20"]).await;
     world.apply(&team("payments", json!({ "access": { "users": [{ "name": "bo@example.org" }] } }))).await;
     eventually("it writes", async || is_begun.load(Ordering::Relaxed)).await;
     world.replicas[0].stop();
@@ -209,4 +212,5 @@ async fn a_slow_write_is_waited_for_and_not_sent_twice() {
         let kubeconfig = proxy.kubeconfig().to_owned();
         world.add_replica_with(&kubeconfig, &[]).await;
     }
+    panic!("the lease was lost in every attempt, so nothing is known:\n{}", world.replicas[0].log());
 }

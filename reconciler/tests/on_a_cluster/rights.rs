@@ -56,14 +56,15 @@ async fn the_program_is_refused_nothing_and_uses_what_it_is_given() {
     assert!(!log.to_lowercase().contains("forbidden"), "{log}");
 
     let used: BTreeSet<String> = world.asked().iter().map(shown).collect();
-    let unused: Vec<String> = granted().into_iter().filter(|right| !used.contains(right)).collect();
+    let mut unused: Vec<String> = granted().into_iter().filter(|right| !used.contains(right)).collect();
+    // Only an event that comes twice within a few minutes is counted again.
+    unused.retain(|right| right != "patch events");
     assert_eq!(unused, NOT_SHOWN, "used:\n{used:#?}");
 }
 
 /// What the audit log does not show: that something is made by an apply, which takes the right to create it; that a role is
-/// bound; what is held only to be given, since nobody may give away what they do not have; and an event that is counted
-/// again.
-const NOT_SHOWN: [&str; 18] = [
+/// bound; and what is held only to be given, since nobody may give away what they do not have.
+const NOT_SHOWN: [&str; 17] = [
     "bind clusterroles",
     "create clusterrolebindings",
     "create clusterroles",
@@ -74,7 +75,6 @@ const NOT_SHOWN: [&str; 18] = [
     "delete tenantclusters",
     "get teams",
     "get tenantclusters/scale",
-    "patch events",
     "patch tenantaddons",
     "patch tenantclusters",
     "patch tenantclusters/scale",

@@ -1,14 +1,15 @@
 //! What others do to a team: it is told in a condition, tried again calmly, and healed when the cause goes.
 
 use butler_api::Team;
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, RoleBinding};
 use kube::ResourceExt;
-use kube::api::{Api, ListParams};
+use kube::api::{Api, ListParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::world::{World, delete, is_ready, message, patch, read, shown, team, until};
+use crate::world::{ACCOUNT, World, delete, is_ready, message, patch, read, shown, team, until};
 
 fn conditions(team: &Team) -> Vec<String> {
     shown(team.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default())
@@ -30,6 +31,7 @@ async fn trouble_is_told_and_healed() {
     let bare = json!({ "rules": [
         { "apiGroups": ["butler.butlerlabs.dev"], "resources": ["teams", "teams/status"], "verbs": ["get", "patch"] }] });
     patch(&world.all::<ClusterRole>(), "butler-reconciler", bare).await;
+    until_refused(&world).await;
     let two = json!([{ "name": "bo@example.org" }, { "name": "ana@example.org" }]);
     patch(&teams, "payments", json!({ "spec": spec(two) })).await;
     let refused = until(&teams, "payments", "it says so", |team| {
@@ -45,6 +47,21 @@ async fn trouble_is_told_and_healed() {
         world.within::<RoleBinding>("payments").list(&ListParams::default()).await.unwrap().items.len(),
         2
     );
+}
+
+/// Waits until the authorizer has heard that the reconciler may not bind anything any more.
+async fn until_refused(world: &World) {
+    let attributes =
+        json!({ "group": "rbac.authorization.k8s.io", "resource": "clusterrolebindings", "verb": "patch" });
+    let review: SubjectAccessReview =
+        serde_json::from_value(json!({ "spec": { "user": ACCOUNT, "resourceAttributes": attributes } }))
+            .unwrap();
+    let reviews = world.all::<SubjectAccessReview>();
+    butler_bench::eventually("it is refused", async || {
+        let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
+        !answer.status.unwrap().allowed
+    })
+    .await;
 }
 
 /// Something in the namespace does not go, and so the namespace does not.
