@@ -78,6 +78,8 @@ struct Inner<K> {
     objects: HashMap<Key, Arc<K>>,
     unreadable: HashMap<Key, Arc<Unreadable>>,
     index: HashMap<String, BTreeSet<Key>>,
+    /// While the kind is listed: what we wrote meanwhile, which the list may be too old to have.
+    learned: Option<BTreeSet<Key>>,
 }
 
 impl<K> Clone for Cache<K> {
@@ -95,7 +97,12 @@ impl<K> fmt::Debug for Cache<K> {
 impl<K: Resource> Cache<K> {
     /// Knows nothing yet. `index` gives the words under which [`by`](Self::by) finds an object.
     pub fn new(index: Index<K>) -> Self {
-        let inner = Inner { objects: HashMap::new(), unreadable: HashMap::new(), index: HashMap::new() };
+        let inner = Inner {
+            objects: HashMap::new(),
+            unreadable: HashMap::new(),
+            index: HashMap::new(),
+            learned: None,
+        };
         Self { inner: Arc::new(RwLock::new(inner)), synced: Arc::new(watch::Sender::new(false)), index }
     }
 
@@ -151,6 +158,9 @@ impl<K: Resource> Cache<K> {
 
     /// Takes in what a write returned, so that the next look sees it although no watch has told yet.
     pub fn learn(&self, object: K) {
+        if let Some(learned) = &mut self.write().learned {
+            learned.insert(Key::of(object.meta()));
+        }
         self.take_in(object, |_| {});
     }
 
@@ -204,9 +214,16 @@ impl<K: Resource> Cache<K> {
         tell(Change { old: Some(&old), new: None });
     }
 
-    /// Everything was listed: what is not among it is gone.
+    /// Everything is about to be listed.
+    pub(super) fn begin_list(&self) {
+        self.write().learned = Some(BTreeSet::new());
+    }
+
+    /// Everything was listed: what is not among it is gone, unless we wrote it meanwhile.
     pub(super) fn keep_only(&self, listed: &BTreeSet<Key>, mut tell: impl FnMut(Change<'_, K>)) {
-        let gone: Vec<Key> = self.keys().into_iter().filter(|key| !listed.contains(key)).collect();
+        let learned = self.write().learned.take().unwrap_or_default();
+        let is_gone = |key: &Key| !listed.contains(key) && !learned.contains(key);
+        let gone: Vec<Key> = self.keys().into_iter().filter(is_gone).collect();
         for key in gone {
             let mut inner = self.write();
             inner.unreadable.remove(&key);
@@ -324,5 +341,18 @@ mod tests {
         });
         assert_eq!((gone, names(cache.by("x"))), (vec!["a".to_owned()], vec!["b".to_owned()]));
         assert!(cache.is_synced());
+    }
+
+    #[test]
+    fn what_was_written_during_a_list_outlives_that_list_and_no_other() {
+        let cache = cache();
+        cache.learn(object("before", 1, "x"));
+        cache.begin_list();
+        cache.learn(object("meanwhile", 2, "x"));
+        cache.keep_only(&BTreeSet::new(), |_| {});
+        assert_eq!(names(cache.by("x")), ["meanwhile"]);
+        cache.begin_list();
+        cache.keep_only(&BTreeSet::new(), |_| {});
+        assert!(cache.is_empty());
     }
 }

@@ -148,7 +148,10 @@ where
         W: Resource<DynamicType = ()>,
     {
         match event {
-            Event::Init => listed.clear(),
+            Event::Init => {
+                listed.clear();
+                self.cache.begin_list();
+            }
             Event::InitApply(object) => {
                 listed.insert(Key::of(object.meta()));
                 self.take_in(read(object));
