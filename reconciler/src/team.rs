@@ -64,7 +64,7 @@ impl Controller for Teams {
     const WRITTEN_BY_OTHERS: &'static [&'static str] = &["quotaLedger"];
 
     async fn observe(&self, team: &Team) -> Result<Observed, Error> {
-        observe::observe(&self.client, &self.known, team).await
+        Ok(observe::observe(&self.client, &self.known, team).await)
     }
 
     fn plan(&self, team: &Team, observed: &Observed) -> Plan {

@@ -52,6 +52,11 @@ pub(super) async fn apply(
             applied.access = Some(access.clone());
             worst([access, applied.namespace.clone().unwrap_or(Ok(()))])
         }
+        Plan::Unseen { access, error } => {
+            let taken = take_access(known, access, hand).await;
+            applied.access = Some(taken.clone());
+            worst([taken, Err(error.clone())])
+        }
         Plan::Clear { cluster_bindings, cluster_roles, namespace, going_since: _ } => {
             let mut firsts = Vec::new();
             set_right(&mut firsts, cluster_bindings, &known.cluster_role_bindings, hand);

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::MANAGER;
 use super::observe::Observed;
 use super::rights::{self, Rights};
-use crate::frame::Problem;
 use crate::frame::child::{Step, is_butlers, label, put, step};
+use crate::frame::{Error, Problem};
 
 /// As it is watched.
 type Ns = PartialObjectMeta<Namespace>;
@@ -35,6 +35,14 @@ pub enum Plan {
         access: Access,
         /// What its deletion waits for.
         clusters: Vec<String>,
+    },
+    /// The team is being deleted, and what that rests on could not be looked at: whoever is to lose access loses it, and
+    /// nothing else happens.
+    Unseen {
+        /// Only what takes something away is done.
+        access: Access,
+        /// Why not.
+        error: Error,
     },
     /// The team is being deleted, and what was made for it goes.
     Clear {
@@ -75,7 +83,11 @@ impl Plan {
 /// What is to be done for a team.
 pub(super) fn plan(team: &Team, observed: &Observed) -> Plan {
     let is_leaving = team.metadata.deletion_timestamp.is_some();
-    let clusters = if is_leaving { clusters(team, observed) } else { Vec::new() };
+    let clusters = match &observed.clusters_now {
+        Err(error) => return Plan::Unseen { access: access(team, observed), error: error.clone() },
+        Ok(now) if is_leaving => clusters(team, observed, now),
+        Ok(_) => Vec::new(),
+    };
     if is_leaving && clusters.is_empty() {
         return clear(team, observed);
     }
@@ -170,11 +182,11 @@ fn access(team: &Team, observed: &Observed) -> Access {
         rights::rights(team, &clusters, &addons);
     let mut in_the_way = Vec::new();
     Access {
-        roles: steps(&name, roles, &observed.roles, &[], &mut in_the_way),
-        bindings: steps(&name, bindings, &observed.bindings, &["roleRef"], &mut in_the_way),
-        cluster_roles: steps(&name, cluster_roles, &observed.cluster_roles, &[], &mut in_the_way),
+        roles: steps(team, roles, &observed.roles, &[], &mut in_the_way),
+        bindings: steps(team, bindings, &observed.bindings, &["roleRef"], &mut in_the_way),
+        cluster_roles: steps(team, cluster_roles, &observed.cluster_roles, &[], &mut in_the_way),
         cluster_bindings: steps(
-            &name,
+            team,
             cluster_bindings,
             &observed.cluster_bindings,
             &["roleRef"],
@@ -187,7 +199,7 @@ fn access(team: &Team, observed: &Observed) -> Access {
 /// What to do about all children of a kind: what is desired is made, what is ours and not desired goes, what is somebody
 /// else's is left alone.
 fn steps<L>(
-    team: &str,
+    team: &Team,
     desired: Vec<Value>,
     live: &[Arc<L>],
     fixed: &[&str],
@@ -196,14 +208,17 @@ fn steps<L>(
 where
     L: Resource<DynamicType = ()> + Serialize,
 {
-    let is_ours = |it: &L| is_butlers(it.meta()) && label(it.meta(), labels::TEAM) == Some(team);
+    let own = team.name_any();
+    let is_ours = |it: &L| {
+        is_butlers(it.meta()) && label(it.meta(), labels::TEAM) == Some(&own) || is_owned_by(it.meta(), team)
+    };
     let names: Vec<String> = desired.iter().map(|it| text(it, "/metadata/name")).collect();
     let stale = live.iter().filter(|it| is_ours(it) && !names.contains(&it.name_any()));
     // First what is to go: whoever is not a member any more loses access before anything else happens.
     let mut steps: Vec<Step<L>> = stale.map(|it| Step::Remove(it.clone())).collect();
     for (one, name) in desired.into_iter().zip(&names) {
         let present = live.iter().find(|it| it.name_any() == *name);
-        match present.filter(|it| !is_ours(it) && !is_owned_by(it.meta(), &one)) {
+        match present.filter(|it| !is_ours(it)) {
             Some(_) => in_the_way.push(format!("{} `{name}`", L::kind(&()))),
             None => steps.push(step(one, present.cloned(), MANAGER, fixed)),
         }
@@ -211,10 +226,10 @@ where
     steps
 }
 
-/// Whether an object has the owner that it would have if it were ours: then somebody has only removed its labels.
-fn is_owned_by(metadata: &ObjectMeta, desired: &Value) -> bool {
-    let uid = text(desired, "/metadata/ownerReferences/0/uid");
-    metadata.owner_references.iter().flatten().any(|owner| owner.uid == uid)
+/// Whether an object has the owner that it has if it is ours: then somebody has only removed its labels.
+fn is_owned_by(metadata: &ObjectMeta, team: &Team) -> bool {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.any(|owner| owner.controller == Some(true) && Some(&owner.uid) == team.metadata.uid.as_ref())
 }
 
 fn text(value: &Value, pointer: &str) -> String {
@@ -222,14 +237,14 @@ fn text(value: &Value, pointer: &str) -> String {
 }
 
 /// The clusters that a team's deletion waits for.
-fn clusters(team: &Team, observed: &Observed) -> Vec<String> {
+fn clusters(team: &Team, observed: &Observed, now: &[String]) -> Vec<String> {
     let name = team.name_any();
     let mut clusters: Vec<String> = observed
         .clusters
         .iter()
         .filter(|it| it.namespace().as_deref() != Some(&name))
         .map(|it| format!("{}/{}", it.namespace().unwrap_or_default(), it.name_any()))
-        .chain(observed.clusters_now.iter().cloned())
+        .chain(now.iter().cloned())
         .collect();
     clusters.sort();
     clusters.dedup();
@@ -241,8 +256,8 @@ fn clear(team: &Team, observed: &Observed) -> Plan {
     let own = observed.namespace.as_ref().filter(|it| is_the_teams(&name, &it.metadata));
     let going_since = own.and_then(|it| going_since(&it.metadata));
     Plan::Clear {
-        cluster_bindings: steps(&name, Vec::new(), &observed.cluster_bindings, &[], &mut Vec::new()),
-        cluster_roles: steps(&name, Vec::new(), &observed.cluster_roles, &[], &mut Vec::new()),
+        cluster_bindings: steps(team, Vec::new(), &observed.cluster_bindings, &[], &mut Vec::new()),
+        cluster_roles: steps(team, Vec::new(), &observed.cluster_roles, &[], &mut Vec::new()),
         namespace: own.filter(|_| going_since.is_none()).map(|it| Step::Remove(it.clone())),
         going_since,
     }

@@ -44,6 +44,10 @@ fn shown(plan: &Plan) -> Vec<String> {
             all.extend(clusters.iter().map(|it| format!("wait for {it}")));
             all
         }
+        Plan::Unseen { access, error } => {
+            let taken = access.bindings.iter().filter(|it| matches!(it, Step::Remove(_)));
+            taken.map(ToString::to_string).chain([error.to_string()]).collect()
+        }
         Plan::Clear { cluster_bindings, cluster_roles, namespace, going_since } => {
             let mut all: Vec<String> = cluster_bindings.iter().map(ToString::to_string).collect();
             all.extend(cluster_roles.iter().map(ToString::to_string));
@@ -166,6 +170,43 @@ fn whoever_is_not_a_member_any_more_loses_access_first_and_others_bindings_stay(
 }
 
 #[test]
+fn whoever_is_not_a_member_any_more_loses_access_although_the_labels_are_gone() {
+    let owned = |name: &str, uid: &str| {
+        let mut binding = RoleBinding::clone(&binding(name, json!({})));
+        binding.metadata.owner_references = Some(vec![object(json!({
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "Team", "name": "payments", "uid": uid,
+            "controller": true }))]);
+        Arc::new(binding)
+    };
+    let bindings = vec![owned("butler-team-user-gone", "team-uid"), owned("theirs", "another-uid")];
+    let observed = Observed { namespace: namespace_with(butlers()), bindings, ..Observed::default() };
+    let shown = shown(&plan(&team(|_| {}), &observed));
+    assert_eq!(shown[1], "remove RoleBinding butler-team-user-gone");
+    assert!(!shown.iter().any(|it| it.contains("theirs")), "{shown:?}");
+}
+
+#[test]
+fn a_team_that_is_deleted_while_nobody_can_look_loses_members_and_nothing_else() {
+    let going = team(|team| team["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z"));
+    let failure = butler_program::Failure::no_answer();
+    let observed = Observed {
+        namespace: namespace_with(butlers()),
+        bindings: vec![binding("butler-team-user-gone", butlers())],
+        clusters_now: Err(Error::api("list", "TenantClusters of `payments`", failure)),
+        ..Observed::default()
+    };
+    let unseen = plan(&going, &observed);
+    assert_eq!(
+        shown(&unseen),
+        [
+            "remove RoleBinding butler-team-user-gone",
+            "cannot list TenantClusters of `payments`: the API server does not answer"
+        ]
+    );
+    assert!(!unseen.is_gone());
+}
+
+#[test]
 fn a_binding_to_another_role_is_replaced_and_one_of_somebody_else_is_left_alone() {
     let with = |labels| {
         let bindings = vec![binding("butler-team-user-bo", labels)];
@@ -186,7 +227,7 @@ fn a_team_that_is_deleted_waits_for_its_clusters_then_clears_up_then_goes() {
     let observed = Observed {
         namespace: namespace_with(butlers()),
         clusters: vec![Arc::new(elsewhere)],
-        clusters_now: vec!["orders".to_owned()],
+        clusters_now: Ok(vec!["orders".to_owned()]),
         ..Observed::default()
     };
     let waits = shown(&plan(&going, &observed));
@@ -197,7 +238,7 @@ fn a_team_that_is_deleted_waits_for_its_clusters_then_clears_up_then_goes() {
     );
     assert_eq!(waits[waits.len() - 2..], ["wait for elsewhere/stray", "wait for orders"]);
     let bindings = vec![binding("butler-team-user-gone", butlers())];
-    let stray = Observed { namespace: None, bindings, clusters_now: Vec::new(), ..observed };
+    let stray = Observed { namespace: None, bindings, clusters_now: Ok(Vec::new()), ..observed };
     let waits = shown(&plan(&going, &stray));
     assert_eq!(
         waits[..2],
