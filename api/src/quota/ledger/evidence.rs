@@ -209,14 +209,14 @@ impl Ledger {
 /// What a cluster takes until it is gone, and whether that is granted: the most that it had, where it had it. Of several
 /// places it may have been in, it is the one that it is seen in.
 fn leaving<'a>(
-    known: impl Iterator<Item = (bool, &'a Holding)> + Clone,
+    mut known: impl Iterator<Item = (bool, &'a Holding)> + Clone,
     seen: Option<&Holding>,
 ) -> Option<(bool, Holding)> {
     let mut places = known.clone().map(|(_, had)| had);
     let place = places.clone().find(|had| seen.is_some_and(|seen| had.is_beside(seen))).or(places.next())?;
     let had = known.clone().fold(place.clone(), |most, (_, had)| most.joined(had));
     let most = seen.into_iter().fold(had.clone(), Holding::joined);
-    Some((most == had && known.map(|(granted, _)| granted).all(|granted| granted), most))
+    Some((most == had && known.all(|(granted, _)| granted), most))
 }
 
 impl Slot {
