@@ -11,7 +11,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding};
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
-use crate::world::{World, is_ready, patch, shown, team, until};
+use crate::world::{World, delete, is_ready, message, patch, shown, team, until, until_gone};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_child_that_cannot_be_written_keeps_no_other_from_being_narrowed() {
@@ -63,4 +63,40 @@ async fn one_child_that_cannot_be_written_keeps_no_other_from_being_narrowed() {
 
     is_broken.store(false, Ordering::Relaxed);
     until(&teams, "payments", "it is ready", is_ready).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_leaves_a_team_that_is_going_loses_access_although_its_clusters_cannot_be_listed() {
+    let mut world = World::without_replicas(Options::default()).await;
+    let is_broken = Arc::new(AtomicBool::new(false));
+    let broken = is_broken.clone();
+    let decide = move |asked: &Asked| {
+        let is_meant = asked.path().ends_with("/namespaces/payments/tenantclusters");
+        if broken.load(Ordering::Relaxed) && is_meant {
+            Fate::Answer(StatusCode::INTERNAL_SERVER_ERROR)
+        } else {
+            Fate::Pass
+        }
+    };
+    let _proxy = world.add_replica_behind(&world.account(), decide).await;
+    let (teams, bindings) = (world.all::<Team>(), world.within::<RoleBinding>("payments"));
+    let users = |users: Value| json!({ "access": { "users": users } });
+    let both = json!([{ "name": "bo@example.org" }, { "name": "eve@example.org" }]);
+    world.apply(&team("payments", users(both))).await;
+    until(&teams, "payments", "it is ready", is_ready).await;
+
+    is_broken.store(true, Ordering::Relaxed);
+    delete(&teams, "payments").await;
+    patch(&teams, "payments", json!({ "spec": users(json!([{ "name": "bo@example.org" }])) })).await;
+    butler_bench::eventually("eve is nobody, and bo is still there", async || {
+        bindings.list(&ListParams::default()).await.unwrap().items.len() == 1
+    })
+    .await;
+    until(&teams, "payments", "it says what is wrong", |team| {
+        let conditions = team.status.clone().unwrap_or_default().conditions;
+        message(&conditions, "Ready").contains("cannot list TenantClusters of `payments`: ")
+    })
+    .await;
+    is_broken.store(false, Ordering::Relaxed);
+    until_gone(&teams, "payments").await;
 }
