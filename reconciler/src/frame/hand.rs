@@ -65,6 +65,7 @@ pub struct Hand {
     pub(super) manager: &'static str,
     pub(super) about: About,
     pub(super) written: AtomicU32,
+    pub(super) made: AtomicU32,
     pub(super) set_back: Mutex<Vec<SetBack>>,
 }
 
@@ -133,7 +134,12 @@ impl Hand {
         L: Reachable + Clone + Debug + DeserializeOwned,
     {
         match step {
-            Step::Make(desired) | Step::Replace { to: desired, .. } => self.apply(desired, None, cache).await,
+            Step::Make(desired) => {
+                self.apply(desired, None, cache).await?;
+                self.made.fetch_add(1, Ordering::Relaxed);
+                Ok(())
+            }
+            Step::Replace { to: desired, .. } => self.apply(desired, None, cache).await,
             Step::Keep(_) | Step::Change { .. } | Step::Remove(_) => Ok(()),
         }
     }
@@ -141,6 +147,11 @@ impl Hand {
     /// What of ours others had changed, and was set back.
     pub(super) fn set_back(&self) -> Vec<SetBack> {
         self.set_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How many children there are now that were not there.
+    pub(super) fn made(&self) -> u32 {
+        self.made.load(Ordering::Relaxed)
     }
 
     pub(super) fn written(&self) -> u32 {

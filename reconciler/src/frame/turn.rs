@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use butler_api::condition::{READY, Statement, reason};
+use butler_api::condition::{self, READY, Statement, reason};
 use futures::FutureExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -33,7 +33,7 @@ const CONFLICTS: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) ended: Ended,
-    /// Whether something of ours was set back that others had changed.
+    /// Whether something of ours was set back that others had changed, or made anew that was there before.
     pub(super) is_disputed: bool,
 }
 
@@ -69,7 +69,8 @@ impl<C: Controller> Driver<C> {
             (None, None) => Ended::Gone,
         };
         self.note(&ended, &hand, started.elapsed());
-        Turn { ended, is_disputed: !hand.set_back().is_empty() }
+        let was_whole = object.as_deref().is_some_and(|object| was_whole::<C>(object));
+        Turn { ended, is_disputed: !hand.set_back().is_empty() || was_whole && hand.made() > 0 }
     }
 
     fn note(&self, ended: &Ended, hand: &Hand, took: Duration) {
@@ -219,9 +220,19 @@ impl<C: Controller> Driver<C> {
             manager: C::MANAGER,
             about,
             written: AtomicU32::new(0),
+            made: AtomicU32::new(0),
             set_back: Mutex::default(),
         }
     }
+}
+
+/// Whether an object, as it is asked for, once had everything: what it lacks after that, others took away, or it grew with
+/// what others did. Neither is worth hurrying for again and again.
+fn was_whole<C: Controller>(object: &C::Object) -> bool {
+    let conditions = object.status().map(C::conditions).unwrap_or_default();
+    condition::is_true(conditions, READY)
+        && condition::get(conditions, READY)
+            .is_some_and(|ready| ready.observed_generation == object.meta().generation)
 }
 
 /// What is done for one object, for so long and no longer. A defect that it brings out is that object's trouble alone, and

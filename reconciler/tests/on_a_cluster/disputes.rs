@@ -1,4 +1,4 @@
-//! Somebody else wants a child otherwise, again and again: it is set back each time, and ever more calmly.
+//! Somebody else wants a child otherwise, again and again: it is set back or made anew each time, and ever more calmly.
 
 use butler_api::Team;
 use jiff::{SignedDuration, Timestamp};
@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 use serde_json::json;
 
-use crate::world::{World, is_ready, patch, team, until};
+use crate::world::{World, delete, is_ready, patch, team, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_quarrel_becomes_slower_with_every_round() {
@@ -19,10 +19,14 @@ async fn a_quarrel_becomes_slower_with_every_round() {
     let bindings = world.within::<RoleBinding>("payments");
     let binding = bindings.list(&ListParams::default()).await.unwrap().items.remove(0);
     let name = binding.name_any();
-    for _ in 0..5 {
+    for round in 0..5 {
         let eve =
             json!([{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "eve@example.org" }]);
-        patch(&bindings, &name, json!({ "subjects": eve })).await;
+        if round % 2 == 0 {
+            patch(&bindings, &name, json!({ "subjects": eve })).await;
+        } else {
+            delete(&bindings, &name).await;
+        }
         until(&bindings, &name, "it is ours again", |it| it.subjects == binding.subjects).await;
     }
     let set_back = || -> Vec<Timestamp> {
