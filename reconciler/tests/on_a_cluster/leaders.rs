@@ -184,6 +184,30 @@ async fn a_lease_is_not_given_back_while_a_write_is_on_its_way() {
     assert!(!log.contains("the lease is released"), "{log}");
 }
 
+/// Asked to stop when a renewal is stored and its answer is not there yet: what is then known of the lease is not the newest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_given_back_in_the_middle_of_a_renewal() {
+    let mut world = World::without_replicas(Options::default()).await;
+    let (is_armed, is_stored) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (armed, stored) = (is_armed.clone(), is_stored.clone());
+    let decide = move |asked: &Asked| {
+        if asked.is_write() && asked.path().contains("/leases") && armed.swap(false, Ordering::Relaxed) {
+            let stored = stored.clone();
+            return Fate::HangAfter(Box::new(move || stored.store(true, Ordering::Relaxed)));
+        }
+        Fate::Pass
+    };
+    let kubeconfig = world.plane.data_directory().join("renewed.kubeconfig");
+    let proxy = Proxy::start(&world.account(), kubeconfig, decide).await.unwrap();
+    world.add_replica_with(proxy.kubeconfig(), &["--lease-seconds=20"]).await;
+    eventually("it leads", async || world.replicas[0].is_leading().await).await;
+    is_armed.store(true, Ordering::Relaxed);
+    eventually("a renewal is stored", async || is_stored.load(Ordering::Relaxed)).await;
+    world.replicas[0].stop();
+    let log = world.replicas[0].log();
+    assert!(log.contains("the lease is released"), "{log}");
+}
+
 /// What takes longer than a term is done all the same, as long as the term is renewed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_write_is_waited_for_and_not_sent_twice() {
