@@ -7,6 +7,7 @@ use butler_api::condition::reason;
 use butler_api::ip_allocation::AllocationType;
 use butler_api::provider_config::NetworkMode;
 use butler_api::provider_config::status::ProviderCapacity;
+use butler_api::reference::{NsRef, SYSTEM_NAMESPACE};
 
 use super::observe::{Credentials, Observed};
 use crate::frame::Problem;
@@ -63,8 +64,8 @@ fn credentials(provider: &ProviderConfig, observed: &Observed) -> Result<Need, P
             wanted(sets)
         )),
         Some(Credentials::Forbidden) => invalid(format!(
-            "spec.credentialsRef: butler-reconciler may not read the Secret {place}; add its name to the Role \
-             `butler-reconciler-credentials` in that namespace"
+            "spec.credentialsRef: butler-reconciler may not read the Secret {place}; let it: {}",
+            permission(&at)
         )),
         Some(Credentials::Keys(keys)) => {
             let own = provider.spec.credentials_ref.as_ref().and_then(|it| it.key());
@@ -83,6 +84,18 @@ fn credentials(provider: &ProviderConfig, observed: &Observed) -> Result<Need, P
             invalid(format!("spec.credentialsRef: the Secret {place} has {}, but needs {wanted}", had(keys)))
         }
     }
+}
+
+/// What somebody types who lets us read one Secret and no other. Each has a Role of its own, so that giving one right cannot
+/// take another away.
+fn permission(at: &NsRef) -> String {
+    let NsRef { name, namespace } = at;
+    let role = format!("butler-reconciler-reads-{name}");
+    format!(
+        "`kubectl create role {role} --namespace {namespace} --verb get --resource secrets --resource-name {name}` and \
+         `kubectl create rolebinding {role} --namespace {namespace} --role {role} --serviceaccount \
+         {SYSTEM_NAMESPACE}:butler-reconciler`"
+    )
 }
 
 fn wanted(sets: &[&[&str]]) -> String {
@@ -242,8 +255,10 @@ mod tests {
         let forbidden = Observed { credentials: Some(Credentials::Forbidden), ..Observed::default() };
         assert_eq!(
             said(plan(&named, &forbidden).credentials),
-            "CredentialsInvalid: spec.credentialsRef: butler-reconciler may not read the Secret `butler-system/c`; add its \
-             name to the Role `butler-reconciler-credentials` in that namespace"
+            "CredentialsInvalid: spec.credentialsRef: butler-reconciler may not read the Secret `butler-system/c`; let it: \
+             `kubectl create role butler-reconciler-reads-c --namespace butler-system --verb get --resource secrets \
+             --resource-name c` and `kubectl create rolebinding butler-reconciler-reads-c --namespace butler-system --role \
+             butler-reconciler-reads-c --serviceaccount butler-system:butler-reconciler`"
         );
     }
 
