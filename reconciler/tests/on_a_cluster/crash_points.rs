@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use butler_api::{ButlerConfig, ProviderConfig, Team, TenantAddon, TenantCluster}
 use butler_bench::patience::PATIENCE;
 use butler_bench::proxy::{Asked, Fate};
 use butler_bench::{Options, Proxy};
+use futures::future::join_all;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
@@ -22,6 +24,9 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::world::{Group, World, by_name, cluster, delete, team};
+
+/// How many control planes share the work of `all`.
+const WORLDS: usize = 3;
 
 /// When the program dies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -306,29 +311,48 @@ async fn run(
     (std::mem::take(&mut state.writes), state.deaths, end)
 }
 
+/// A run with each of these deaths, as many at the same time as there are worlds: each waits most of its time for others.
+/// How often the program died.
+async fn runs(
+    worlds: &[World],
+    deaths: &[Death],
+    writes: usize,
+    expected: &BTreeMap<String, Value>,
+) -> usize {
+    let (next, died) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let in_one = async |world: &World| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(death) = deaths.get(number) else { return };
+            let (made, times, end) = run(world, number + 1, *death, Some(expected)).await;
+            let least = match death {
+                // What is told together in one run is told one by one in another, so a run may end before that write.
+                Death::Before(at) | Death::After(at) => usize::from(made.len() > *at),
+                _ => writes / 2,
+            };
+            assert!(times >= least, "it died only {times} times: {death:?}");
+            assert_eq!(&end, expected, "after {death:?}");
+            died.fetch_add(times, Ordering::Relaxed);
+            println!("{death:?}: the same end");
+        }
+    };
+    join_all(worlds.iter().map(in_one)).await;
+    died.into_inner()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_death_at_any_write_changes_nothing_in_the_end() {
-    let world = World::without_replicas(Options::default()).await;
-    let (writes, _, expected) = run(&world, 0, Death::Never, None).await;
+    let is_all = std::env::var("BUTLER_CRASH_POINTS").is_ok_and(|it| it == "all");
+    let count = if is_all { WORLDS } else { 1 };
+    let worlds = join_all((0..count).map(|_| World::without_replicas(Options::default()))).await;
+    let (writes, _, expected) = run(&worlds[0], 0, Death::Never, None).await;
     assert!(writes.len() > 30, "{writes:#?}");
-    let deaths: Vec<Death> = match std::env::var("BUTLER_CRASH_POINTS") {
-        Ok(all) if all == "all" => {
-            (0..writes.len()).flat_map(|at| [Death::Before(at), Death::After(at)]).collect()
-        }
-        _ => vec![Death::BeforeEach, Death::AfterEach],
+    let deaths: Vec<Death> = if is_all {
+        (0..writes.len()).flat_map(|at| [Death::Before(at), Death::After(at)]).collect()
+    } else {
+        vec![Death::BeforeEach, Death::AfterEach]
     };
-    let mut died = 0;
-    for (number, death) in deaths.iter().enumerate() {
-        let (made, times, end) = run(&world, number + 1, *death, Some(&expected)).await;
-        let least = match death {
-            // What is told together in one run is told one by one in another, so a run may end before that write.
-            Death::Before(at) | Death::After(at) => usize::from(made.len() > *at),
-            _ => writes.len() / 2,
-        };
-        assert!(times >= least, "it died only {times} times: {death:?}");
-        assert_eq!(end, expected, "after {death:?}");
-        died += times;
-    }
+    let died = runs(&worlds, &deaths, writes.len(), &expected).await;
     assert!(died > deaths.len() / 2, "only {died} deaths");
     println!("{} writes, {died} deaths: 0 different ends, 0 leaked, 0 doubled", writes.len());
 }
