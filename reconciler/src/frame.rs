@@ -4,8 +4,19 @@
 //! `driver` takes it out, for as long as the [`lease`] is held, and gives it its `turn`: the controller's steps (observe,
 //! plan, apply, status); what these write goes through a [`Hand`], which refuses once the lease is not safely held any more.
 //!
-//! Of the client's own runtime this uses `watcher`, which lists, watches, resumes and begins anew, and the recorder of
-//! events. Its `Controller` would not carry what is promised here, and so is not used:
+//! To add a kind, implement [`Controller`] as `provider_config` does, which makes nothing, or as `team` does, which makes a
+//! lot; give what it looks at a cache in `known`, say in `turns` whom a change of it concerns, and start a [`Driver`] in `run`.
+//!
+//! - A child is of any type with a static kind, also one of somebody else's kind with only the fields that we own, and in any
+//!   namespace: it is found again by an index over its labels, not by its owner.
+//! - A child is written by a [`Step`](child::Step) and in no other way, so that what was seen is what is written over, what
+//!   others undo is noticed, and nothing is written that is already so.
+//! - Deletion in an order is a plan: of an object that is being deleted it says what goes next, and a change of a child gives
+//!   the object its next turn. `may_leave` says when nothing is left; who else keeps the object then, [`Outcome::kept`] says.
+//! - [`Outcome`] has everything that a status may depend on. Whatever happens, also a defect, the status is told.
+//!
+//! Of the client's own runtime this uses `watcher`, which lists, watches, resumes and begins anew. Its `Controller` would not
+//! carry what is promised here, and so is not used:
 //!
 //! - Our own writes are known at once. The answer of a write goes into the cache, so the next look sees it, and the watch
 //!   that repeats it is no news. A `reflector`'s `Store` is written by its watch alone: each write would start its object
@@ -23,6 +34,7 @@
 mod cache;
 pub mod child;
 mod controller;
+mod disputes;
 mod driver;
 mod events;
 mod failure;

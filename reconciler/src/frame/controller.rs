@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{Error, Hand, Key, Reachable, SetBack};
+use crate::words::listed;
 
 /// The steps of one kind. The frame calls them in this order, for each object by itself.
 pub trait Controller: Send + Sync + Sized + 'static {
@@ -97,11 +98,20 @@ pub struct Outcome<C: Controller> {
     pub error: Option<Error>,
     /// What of ours others had changed, and was set back.
     pub set_back: Vec<SetBack>,
+    /// Of an object that is being deleted and that we have let go: the finalizers by which others still keep it.
+    pub kept_by: Vec<String>,
 }
 
 impl<C: Controller> Default for Outcome<C> {
     fn default() -> Self {
-        Self { observed: None, plan: None, applied: C::Applied::default(), error: None, set_back: Vec::new() }
+        Self {
+            observed: None,
+            plan: None,
+            applied: C::Applied::default(),
+            error: None,
+            set_back: Vec::new(),
+            kept_by: Vec::new(),
+        }
     }
 }
 
@@ -109,6 +119,15 @@ impl<C: Controller> Outcome<C> {
     /// What to tell people about what failed.
     pub fn trouble(&self) -> Option<String> {
         self.error.as_ref().map(Error::told)
+    }
+
+    /// What to tell people about an object that only others still keep: [`READY`](condition::READY) fails with it, for the
+    /// reason [`DELETING`](reason::DELETING).
+    pub fn kept(&self) -> Option<String> {
+        (!self.kept_by.is_empty()).then(|| {
+            let keepers = listed(&self.kept_by);
+            format!("Butler is done with it; it goes when the finalizers {keepers} are removed by whoever set them")
+        })
     }
 
     /// What to tell people about what was set back of these kinds; nothing if nothing was.

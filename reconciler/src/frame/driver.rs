@@ -12,6 +12,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::controller::Controller;
+use super::disputes::Disputes;
 use super::events::Events;
 use super::lease::Term;
 use super::turn::{Ended, Turn};
@@ -78,8 +79,7 @@ struct Retries {
 #[derive(Debug, Default)]
 struct Memory {
     retries: HashMap<Key, Retries>,
-    /// Objects whose children others change again and again, and when that last was.
-    disputes: HashMap<Key, (Backoff, Instant)>,
+    disputes: Disputes,
 }
 
 impl<C: Controller> Driver<C> {
@@ -135,15 +135,17 @@ impl<C: Controller> Driver<C> {
             // A defect of ours outside the steps of the controller. It costs this one object its turn.
             Err(error) => {
                 self.metrics.failed(C::KIND, Error::Panicked.label());
-                (error.id(), Turn { ended: Ended::Failed(Error::Panicked), is_disputed: false })
+                (error.id(), Turn::without_writes(Ended::Failed(Error::Panicked)))
             }
         };
         let Some(key) = keys.remove(&id) else { return };
         let now = Instant::now();
-        let again = match turn.ended {
+        let Turn { ended, marks, is_undone } = turn;
+        let calm = memory.disputes.take_in(&key, marks, is_undone, &self.pace, now);
+        let again = match ended {
             Ended::Gone => {
                 memory.retries.remove(&key);
-                memory.disputes.remove(&key);
+                memory.disputes.forget(&key);
                 None
             }
             Ended::Settled { look_again } => {
@@ -159,19 +161,6 @@ impl<C: Controller> Driver<C> {
                 Some(if error.is_stale() { retries.stale.next() } else { retries.failed.next() })
             }
         };
-        let calm = turn.is_disputed.then(|| now + self.calm(&key, memory, now));
-        self.turns.finish(&key, again.map(|delay| now + delay), calm);
-    }
-
-    /// How long those who disagree about an object's children are left alone. Whoever has been quiet begins anew.
-    fn calm(&self, key: &Key, memory: &mut Memory, now: Instant) -> Duration {
-        let Pace { first_calm, last_calm, .. } = self.pace;
-        let new = || (Backoff::new(first_calm, last_calm), now);
-        let (backoff, last) = memory.disputes.entry(key.clone()).or_insert_with(new);
-        if now.saturating_duration_since(*last) > 2 * last_calm {
-            backoff.reset();
-        }
-        *last = now;
-        backoff.next()
+        self.turns.finish(&key, again.map(|delay| now + delay), calm.map(|calm| now + calm));
     }
 }

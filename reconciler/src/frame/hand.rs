@@ -3,7 +3,7 @@
 use std::fmt;
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use butler_program::Failure;
 use k8s_openapi::api::core::v1::ObjectReference;
@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::child::{Step, put};
+use super::disputes::Mark;
 use super::events::{Events, News};
 use super::lease::Term;
 use super::{Cache, Error, Key, Metrics, Pace, Reachable};
@@ -26,6 +27,7 @@ use super::{Cache, Error, Key, Metrics, Pace, Reachable};
 pub(super) struct About {
     pub(super) kind: &'static str,
     pub(super) object: Key,
+    pub(super) uid: Option<String>,
     pub(super) generation: i64,
     /// Different for every reconcile of this process.
     pub(super) reconcile: u64,
@@ -65,7 +67,8 @@ pub struct Hand {
     pub(super) manager: &'static str,
     pub(super) about: About,
     pub(super) written: AtomicU32,
-    pub(super) made: AtomicU32,
+    /// What the writes that were done left.
+    pub(super) marks: Mutex<Vec<Mark>>,
     pub(super) set_back: Mutex<Vec<SetBack>>,
 }
 
@@ -118,7 +121,7 @@ impl Hand {
                         name: Key::of(from.meta()).name,
                         by: others.clone(),
                     };
-                    self.set_back.lock().unwrap_or_else(PoisonError::into_inner).push(set_back);
+                    lock(&self.set_back).push(set_back);
                 }
                 Ok(())
             }
@@ -134,24 +137,23 @@ impl Hand {
         L: Reachable + Clone + Debug + DeserializeOwned,
     {
         match step {
-            Step::Make(desired) => {
-                self.apply(desired, None, cache).await?;
-                self.made.fetch_add(1, Ordering::Relaxed);
-                Ok(())
-            }
-            Step::Replace { to: desired, .. } => self.apply(desired, None, cache).await,
+            Step::Make(desired) | Step::Replace { to: desired, .. } => self.apply(desired, None, cache).await,
             Step::Keep(_) | Step::Change { .. } | Step::Remove(_) => Ok(()),
         }
     }
 
     /// What of ours others had changed, and was set back.
     pub(super) fn set_back(&self) -> Vec<SetBack> {
-        self.set_back.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.set_back).clone()
     }
 
-    /// How many children there are now that were not there.
-    pub(super) fn made(&self) -> u32 {
-        self.made.load(Ordering::Relaxed)
+    /// What the writes that were done left.
+    pub(super) fn marks(&self) -> Vec<Mark> {
+        lock(&self.marks).clone()
+    }
+
+    fn mark(&self, mark: Mark) {
+        lock(&self.marks).push(mark);
     }
 
     pub(super) fn written(&self) -> u32 {
@@ -191,6 +193,8 @@ impl Hand {
         let patch = Patch::Apply(&body);
         match self.write(verb, L::kind(&()).as_ref(), &key, api.patch(name, &params, &patch)).await {
             Ok(applied) => {
+                let of = format!("{} `{key}`", L::kind(&()));
+                self.mark(Mark::written(of, self.about.uid.as_deref(), desired));
                 cache.learn(applied);
                 Ok(())
             }
@@ -235,6 +239,7 @@ impl Hand {
         let api = L::api(self.client.clone(), &key);
         match self.write("delete", L::kind(&()).as_ref(), &key, api.delete(&key.name, &params)).await {
             Ok(answer) => {
+                self.mark(Mark::removed(format!("{} `{key}`", L::kind(&()))));
                 match answer.left() {
                     // On its way out, held by a finalizer.
                     Some(going) => cache.learn(going),
@@ -258,12 +263,15 @@ impl Hand {
         let body = body_of::<K>(object.meta(), &[("finalizers", json!([finalizer]))]);
         let (key, params) = (Key::of(object.meta()), PatchParams::apply(self.manager).force());
         let api = K::api(self.client.clone(), &key);
-        self.write("apply", K::kind(&()).as_ref(), &key, api.patch(&key.name, &params, &Patch::Apply(&body)))
-            .await
+        let patch = Patch::Apply(&body);
+        let held =
+            self.write("apply", K::kind(&()).as_ref(), &key, api.patch(&key.name, &params, &patch)).await?;
+        self.mark(Mark::written("finalizer".to_owned(), self.about.uid.as_deref(), &json!(finalizer)));
+        Ok(held)
     }
 
-    /// Takes our finalizer off, whoever put it on.
-    pub(super) async fn let_go<K>(&self, object: &K, finalizer: &str) -> Result<(), Error>
+    /// Takes our finalizer off, whoever put it on. What is left of the object, if there is anything.
+    pub(super) async fn let_go<K>(&self, object: &K, finalizer: &str) -> Result<Option<K>, Error>
     where
         K: Reachable + Clone + Debug + DeserializeOwned,
     {
@@ -279,8 +287,10 @@ impl Hand {
         let patch = Patch::Merge(&body);
         let patched = api.patch(&key.name, &params, &patch);
         match self.write("patch", K::kind(&()).as_ref(), &key, patched).await {
-            Err(Error::Api { failure, .. }) if failure.label == Failure::NOT_SERVED => Ok(()),
-            done => done.map(|_| ()),
+            Err(Error::Api { failure, .. }) if failure.label == Failure::NOT_SERVED => Ok(None),
+            // Without a finalizer it is gone with this write.
+            done => done
+                .map(|left| Some(left).filter(|it| it.meta().finalizers.iter().flatten().next().is_some())),
         }
     }
 
@@ -302,12 +312,15 @@ impl Hand {
         if let Some(fields) = status.as_object_mut() {
             fields.retain(|field, _| !theirs.contains(&field.as_str()));
         }
+        let mark = Mark::written("status".to_owned(), object.uid.as_deref(), &status);
         put(&mut body, "status", status);
         let (key, params) = (Key::of(object), PatchParams::apply(self.manager).force());
         let request = Request::new(K::url_path(&(), key.namespace.as_deref()));
         let request = request.patch_subresource("status", &key.name, &params, &Patch::Apply(&body));
         let sent = async { self.client.request(request.map_err(kube::Error::BuildRequest)?).await };
-        self.write("status", K::kind(&()).as_ref(), &key, sent).await
+        let reported = self.write("status", K::kind(&()).as_ref(), &key, sent).await?;
+        self.mark(mark);
+        Ok(reported)
     }
 
     /// Tells people. An event that cannot be written is not worth another attempt.
@@ -353,12 +366,16 @@ impl Hand {
                 Ok(done)
             }
         };
-        let About { kind: of, object, generation, reconcile } = &self.about;
+        let About { kind: of, object, uid: _, generation, reconcile } = &self.about;
         tracing::debug!(
             kind = of, %object, generation, reconcile, verb, child_kind = kind, child = %key, is_done = result.is_ok(), "wrote"
         );
         result.map_err(|failure| Error::api(verb, format!("{kind} `{key}`"), failure))
     }
+}
+
+fn lock<T>(list: &Mutex<Vec<T>>) -> MutexGuard<'_, Vec<T>> {
+    list.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The least that an apply needs, bound to the object as it was seen, and more of its metadata.

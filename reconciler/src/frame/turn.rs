@@ -1,11 +1,11 @@
 //! One turn of one object: through the steps of its controller, and told how it went, whatever happened.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use butler_api::condition::{self, READY, Statement, reason};
+use butler_api::condition::{READY, Statement, reason};
 use futures::FutureExt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::cache::Unreadable;
 use super::controller::{Controller, Outcome};
+use super::disputes::Mark;
 use super::driver::Driver;
 use super::events::News;
 use super::hand::About;
@@ -33,8 +34,17 @@ const CONFLICTS: u32 = 5;
 #[derive(Debug)]
 pub(super) struct Turn {
     pub(super) ended: Ended,
-    /// Whether something of ours was set back that others had changed, or made anew that was there before.
-    pub(super) is_disputed: bool,
+    /// What was written.
+    pub(super) marks: Vec<Mark>,
+    /// Whether something of ours was set back that others had changed.
+    pub(super) is_undone: bool,
+}
+
+impl Turn {
+    /// One in which nothing was written, or nobody knows what.
+    pub(super) fn without_writes(ended: Ended) -> Self {
+        Self { ended, marks: Vec::new(), is_undone: false }
+    }
 }
 
 /// How it ended.
@@ -48,6 +58,16 @@ pub(super) enum Ended {
     Failed(Error),
 }
 
+/// What became of an object that is being deleted.
+enum LetGo<K> {
+    /// Something is still to be done for it.
+    NotYet,
+    /// It is gone.
+    Gone,
+    /// Our finalizer is off, and others keep it.
+    Kept(Box<K>),
+}
+
 impl<C: Controller> Driver<C> {
     /// The turn of one object. `conflicts` is how often in a row something was not the newest.
     pub(super) async fn reconcile(self, key: &Key, term: Term, conflicts: u32) -> Turn {
@@ -58,7 +78,7 @@ impl<C: Controller> Driver<C> {
             (None, Some(object)) => object.meta(),
             (None, None) => {
                 self.controller.forget(key);
-                return Turn { ended: Ended::Gone, is_disputed: false };
+                return Turn::without_writes(Ended::Gone);
             }
         };
         let started = Instant::now();
@@ -69,13 +89,12 @@ impl<C: Controller> Driver<C> {
             (None, None) => Ended::Gone,
         };
         self.note(&ended, &hand, started.elapsed());
-        let was_whole = object.as_deref().is_some_and(|object| was_whole::<C>(object));
-        Turn { ended, is_disputed: !hand.set_back().is_empty() || was_whole && hand.made() > 0 }
+        Turn { ended, marks: hand.marks(), is_undone: !hand.set_back().is_empty() }
     }
 
     fn note(&self, ended: &Ended, hand: &Hand, took: Duration) {
         let written = hand.written();
-        let About { kind, object, generation, reconcile } = &hand.about;
+        let About { kind, object, uid: _, generation, reconcile } = &hand.about;
         let result = match ended {
             Ended::Failed(_) => "error",
             Ended::Gone | Ended::Settled { .. } if written > 0 => "changed",
@@ -105,11 +124,10 @@ impl<C: Controller> Driver<C> {
         let is_leaving = object.meta().deletion_timestamp.is_some();
         let is_held =
             C::FINALIZER.is_some_and(|it| object.meta().finalizers.iter().flatten().any(|own| own == it));
-        if is_leaving && !is_held {
-            // Somebody else keeps it, or nobody any more.
-            return Ended::Settled { look_again: None };
-        }
         let mut outcome = Outcome::<C>::default();
+        if is_leaving && !is_held && C::FINALIZER.is_some() {
+            return self.tell_kept(&object, outcome, hand).await;
+        }
         let held = match C::FINALIZER.filter(|_| !is_held) {
             None => Ok(()),
             // Before anything is made that would have to be removed.
@@ -122,14 +140,14 @@ impl<C: Controller> Driver<C> {
             Err(error) => Some(error),
             Ok(()) => bounded(self.pace.reconcile, self.work(&object, hand, &mut outcome)).await.err(),
         };
-        if let (true, None, Some(plan), Some(finalizer)) =
-            (is_leaving, &outcome.error, &outcome.plan, C::FINALIZER)
-            && self.controller.may_leave(plan, &outcome.applied)
-        {
-            match hand.let_go(&object, finalizer).await {
-                Ok(()) => return Ended::Settled { look_again: None },
-                Err(error) => outcome.error = Some(error),
+        match self.let_go(&object, &outcome, hand).await {
+            Ok(LetGo::NotYet) => {}
+            Ok(LetGo::Gone) => return Ended::Settled { look_again: None },
+            Ok(LetGo::Kept(left)) => {
+                self.cache.learn(C::Object::clone(&left));
+                return self.tell_kept(&left, outcome, hand).await;
             }
+            Err(error) => outcome.error = Some(error),
         }
         if let Some(error) = outcome.error.take_if(|error| error.is_stale() && conflicts < CONFLICTS) {
             // Nothing is wrong with the object: we did not know the newest. It is not worth a word.
@@ -139,19 +157,59 @@ impl<C: Controller> Driver<C> {
         self.tell(&object, outcome, hand).await
     }
 
+    /// Takes our finalizer off an object that is being deleted, if everything is done that had to be.
+    async fn let_go(
+        &self,
+        object: &C::Object,
+        outcome: &Outcome<C>,
+        hand: &Hand,
+    ) -> Result<LetGo<C::Object>, Error> {
+        let Outcome { error: None, plan: Some(plan), applied, .. } = outcome else {
+            return Ok(LetGo::NotYet);
+        };
+        let Some(finalizer) = C::FINALIZER.filter(|_| object.meta().deletion_timestamp.is_some()) else {
+            return Ok(LetGo::NotYet);
+        };
+        if !guarded(|| self.controller.may_leave(plan, applied))? {
+            return Ok(LetGo::NotYet);
+        }
+        let left = hand.let_go(object, finalizer).await?;
+        Ok(left.map_or(LetGo::Gone, |left| LetGo::Kept(Box::new(left))))
+    }
+
+    /// Says of an object that is being deleted, and that we have let go, who still keeps it. Whoever took our finalizer off
+    /// in our place wants nothing more to be done, so it is only looked at.
+    async fn tell_kept(&self, object: &C::Object, mut outcome: Outcome<C>, hand: &Hand) -> Ended {
+        outcome.kept_by = object.meta().finalizers.clone().unwrap_or_default();
+        if outcome.kept_by.is_empty() {
+            // Nobody does, and it is gone by now.
+            return Ended::Settled { look_again: None };
+        }
+        if outcome.plan.is_none() {
+            outcome.error = bounded(self.pace.reconcile, self.look(object, &mut outcome)).await.err();
+        }
+        self.tell(object, outcome, hand).await
+    }
+
     /// Observe, plan, apply: with the client, pure, with the client.
     async fn work(&self, object: &C::Object, hand: &Hand, outcome: &mut Outcome<C>) -> Result<(), Error> {
+        self.look(object, outcome).await?;
+        match &outcome.plan {
+            Some(plan) => self.controller.apply(plan, hand, &mut outcome.applied).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn look(&self, object: &C::Object, outcome: &mut Outcome<C>) -> Result<(), Error> {
         let observed = outcome.observed.insert(self.controller.observe(object).await?);
-        let plan = outcome.plan.insert(self.controller.plan(object, observed));
-        self.controller.apply(plan, hand, &mut outcome.applied).await
+        outcome.plan = Some(self.controller.plan(object, observed));
+        Ok(())
     }
 
     /// The status, on every way out; written only if it says something new.
     async fn tell(&self, object: &C::Object, outcome: Outcome<C>, hand: &Hand) -> Ended {
         let old = object.status().cloned().unwrap_or_default();
-        let new = self.controller.status(object, &outcome, Timestamp::now());
-        self.controller.show(object, &new);
-        let look_again = self.controller.look_again(&new);
+        let (new, look_again) = status(&*self.controller, object, &outcome, Timestamp::now());
         if let Some(news) = News::of_set_back(outcome.set_back_of(|_| true)) {
             hand.tell(object.object_ref(&()), &news).await;
         }
@@ -165,9 +223,9 @@ impl<C: Controller> Driver<C> {
                 hand.tell(object.object_ref(&()), &news).await;
             }
         }
-        match outcome.error {
-            Some(error) => Ended::Failed(error),
-            None => Ended::Settled { look_again },
+        match (outcome.error, look_again) {
+            (Some(error), _) | (None, Err(error)) => Ended::Failed(error),
+            (None, Ok(look_again)) => Ended::Settled { look_again },
         }
     }
 
@@ -208,6 +266,7 @@ impl<C: Controller> Driver<C> {
         let about = About {
             kind: C::KIND,
             object: Key::of(object),
+            uid: object.uid.clone(),
             generation: object.generation.unwrap_or_default(),
             reconcile: RECONCILES.fetch_add(1, Ordering::Relaxed),
         };
@@ -220,19 +279,39 @@ impl<C: Controller> Driver<C> {
             manager: C::MANAGER,
             about,
             written: AtomicU32::new(0),
-            made: AtomicU32::new(0),
+            marks: Mutex::default(),
             set_back: Mutex::default(),
         }
     }
 }
 
-/// Whether an object, as it is asked for, once had everything: what it lacks after that, others took away, or it grew with
-/// what others did. Neither is worth hurrying for again and again.
-fn was_whole<C: Controller>(object: &C::Object) -> bool {
-    let conditions = object.status().map(C::conditions).unwrap_or_default();
-    condition::is_true(conditions, READY)
-        && condition::get(conditions, READY)
-            .is_some_and(|ready| ready.observed_generation == object.meta().generation)
+/// What an object says of itself, and when to look at it again. If that brings a defect out, the object says at least so.
+fn status<C: Controller>(
+    controller: &C,
+    object: &C::Object,
+    outcome: &Outcome<C>,
+    now: Timestamp,
+) -> (C::Status, Result<Option<Duration>, Error>) {
+    let told = guarded(|| {
+        let new = controller.status(object, outcome, now);
+        controller.show(object, &new);
+        let look_again = controller.look_again(&new);
+        (new, look_again)
+    });
+    match told {
+        Ok((new, look_again)) => (new, Ok(look_again)),
+        Err(error) => {
+            let ready = Statement::fails(READY, reason::FAILED, error.told());
+            let old = object.status().cloned().unwrap_or_default();
+            let generation = object.meta().generation.unwrap_or_default();
+            (C::unreadable(old, ready, generation, now), Err(error))
+        }
+    }
+}
+
+/// A defect in one of the pure steps is the trouble of the object that brings it out, and told like any other.
+fn guarded<T>(step: impl FnOnce() -> T) -> Result<T, Error> {
+    catch_unwind(AssertUnwindSafe(step)).map_err(|_| Error::Panicked)
 }
 
 /// What is done for one object, for so long and no longer. A defect that it brings out is that object's trouble alone, and
@@ -246,20 +325,4 @@ async fn bounded(limit: Duration, work: impl Future<Output = Result<(), Error>>)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test(start_paused = true)]
-    async fn what_takes_too_long_or_panics_is_an_error_like_any_other() {
-        let limit = Duration::from_secs(60);
-        assert!(bounded(limit, async { Ok(()) }).await.is_ok());
-        let slow = bounded(limit, std::future::pending()).await.unwrap_err();
-        assert_eq!(slow.label(), "TooSlow");
-        let defect = bounded(limit, async { unreachable!("a defect") }).await.unwrap_err();
-        assert_eq!(defect.label(), "Panicked");
-        assert_eq!(
-            defect.told(),
-            "butler-reconciler has a defect that this object brings out; its log says where; it is tried again"
-        );
-    }
-}
+mod tests;

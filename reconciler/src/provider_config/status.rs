@@ -39,8 +39,9 @@ pub(super) fn status(
             }
         }
     }
-    let ready = match &outcome.plan {
-        Some(Plan { used_by, .. }) if is_leaving && !used_by.is_empty() => {
+    let ready = match (outcome.kept(), &outcome.plan) {
+        (Some(kept), _) => Statement::fails(READY, reason::DELETING, kept),
+        (None, Some(Plan { used_by, .. })) if is_leaving && !used_by.is_empty() => {
             Statement::fails(READY, reason::DELETION_BLOCKED, blocked(used_by))
         }
         _ if is_leaving => {
@@ -141,6 +142,20 @@ mod tests {
             [
                 "Ready False Deleting: cannot patch ProviderConfig `n/p`: no; give butler-reconciler the rights of its \
               manifests again"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_that_only_others_keep_says_who() {
+        let going = provider(json!({ "name": "p", "deletionTimestamp": "2026-01-02T03:04:05Z" }));
+        let kept_by = vec!["example.org/a".to_owned(), "example.org/b".to_owned()];
+        let outcome = Outcome { kept_by, ..outcome(Ok(Need::None), &[]) };
+        assert_eq!(
+            shown(&status(&going, &outcome, Timestamp::UNIX_EPOCH)),
+            [
+                "Ready False Deleting: Butler is done with it; it goes when the finalizers `example.org/a`, `example.org/b` \
+                 are removed by whoever set them"
             ]
         );
     }

@@ -30,8 +30,9 @@ pub(super) fn status(team: &Team, outcome: &Outcome<Teams>, now: Timestamp) -> T
     for statement in statements {
         condition::set(&mut status.conditions, statement, generation, now);
     }
-    let ready = match &outcome.plan {
-        Some(Plan::Stay { clusters, .. }) if !clusters.is_empty() => Statement::fails(
+    let ready = match (outcome.kept(), &outcome.plan) {
+        (Some(kept), _) => Statement::fails(READY, reason::DELETING, kept),
+        (None, Some(Plan::Stay { clusters, .. })) if !clusters.is_empty() => Statement::fails(
             READY,
             reason::DELETION_BLOCKED,
             format!(
@@ -129,6 +130,9 @@ fn namespace(team: &Team, outcome: &Outcome<Teams>, now: Timestamp) -> Statement
         (Some(Plan::Clear { .. }), Some(Ok(()))) => {
             Statement::fails(condition, reason::DELETING, format!("the namespace `{name}` is being deleted"))
         }
+        (Some(plan), None) if plan.is_gone() && outcome.error.is_none() => {
+            Statement::fails(condition, reason::DELETING, format!("the namespace `{name}` is gone"))
+        }
         _ => match outcome.trouble() {
             Some(trouble) => failed(trouble),
             None => Statement::is_unknown(condition, reason::PENDING, "nothing has been done yet"),
@@ -170,6 +174,9 @@ fn access(team: &Team, outcome: &Outcome<Teams>, now: Timestamp) -> Statement {
         }
         (Some(Plan::Stay { .. }), Some(Ok(()))) => {
             holds(team, outcome, condition, |kind| !is_namespace(kind), now)
+        }
+        (Some(plan), _) if plan.is_gone() && outcome.error.is_none() => {
+            Statement::fails(condition, reason::DELETING, "nobody has access to it any more")
         }
         (_, None) => match outcome.trouble() {
             Some(trouble) => failed(trouble),

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use butler_api::Team;
+use butler_api::team::TeamPhase;
 use butler_bench::proxy::{Asked, Fate};
 use butler_bench::{Options, eventually};
 use http::{Method, StatusCode};
+use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use serde_json::{Value, json};
 
-use crate::world::{World, delete, is_ready, message, shown, team, until, until_gone};
+use crate::world::{World, delete, is_ready, message, patch, shown, team, until, until_gone};
 
 fn conditions(team: &Team) -> Vec<String> {
     shown(team.status.as_ref().map(|status| status.conditions.as_slice()).unwrap_or_default())
@@ -103,4 +105,29 @@ async fn a_team_that_became_nonsense_says_so_and_is_well_again_when_it_is_mended
 
     write(json!({ "users": [{ "name": "bo@example.org" }] })).await.unwrap();
     until(&teams, "payments", "it is ready", is_ready).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_team_that_only_others_keep_says_who() {
+    let world = World::start().await;
+    let teams = world.all::<Team>();
+    let mut kept = team("payments", json!({}));
+    kept["metadata"]["finalizers"] = json!(["example.org/audit"]);
+    world.apply(&kept).await;
+    until(&teams, "payments", "it is ready", is_ready).await;
+    delete(&teams, "payments").await;
+    let told = until(&teams, "payments", "it says who keeps it", |team| {
+        let status = team.status.clone().unwrap_or_default();
+        message(&status.conditions, "Ready")
+            == "Butler is done with it; it goes when the finalizers `example.org/audit` are removed by whoever set them"
+    })
+    .await;
+    assert_eq!(told.metadata.finalizers.clone().unwrap(), ["example.org/audit"]);
+    assert_eq!(told.status.as_ref().unwrap().phase, Some(TeamPhase::Terminating));
+    let mut lines = conditions(&told);
+    lines.retain(|it| !it.starts_with("QuotaExceeded "));
+    assert_eq!(lines, ["NamespaceReady False Deleting", "RBACReady False Deleting", "Ready False Deleting"]);
+    assert!(world.all::<Namespace>().get_opt("payments").await.unwrap().is_none());
+    patch(&teams, "payments", json!({ "metadata": { "finalizers": null } })).await;
+    until_gone(&teams, "payments").await;
 }
