@@ -30,8 +30,16 @@ pub async fn connect(kubeconfig: Option<&Path>) -> Result<Client, ConnectError> 
 /// # Errors
 /// As for [`connect`].
 pub async fn config(kubeconfig: Option<&Path>) -> Result<Config, ConnectError> {
-    let Some(path) = kubeconfig else { return Ok(Config::infer().await?) };
-    let unreadable = |source| ConnectError::Kubeconfig { path: path.to_owned(), source };
-    let file = Kubeconfig::read_from(path).map_err(unreadable)?;
-    Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(unreadable)
+    let mut config = match kubeconfig {
+        None => Config::infer().await?,
+        Some(path) => {
+            let unreadable = |source| ConnectError::Kubeconfig { path: path.to_owned(), source };
+            let file = Kubeconfig::read_from(path).map_err(unreadable)?;
+            Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.map_err(unreadable)?
+        }
+    };
+    // The client would ask up to fifteen times by itself, writes too, and nobody would see it. What is asked again, and when,
+    // is decided by whoever asks: in a turn, by a watch, or by `patiently`.
+    config.default_retry = false;
+    Ok(config)
 }

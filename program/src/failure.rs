@@ -7,6 +7,7 @@ pub struct Failure {
     /// One of a fixed few, for metrics.
     pub label: &'static str,
     message: String,
+    is_put_off: bool,
 }
 
 impl Failure {
@@ -23,7 +24,7 @@ impl Failure {
 
     /// One of those, in words.
     pub fn new(label: &'static str, message: impl Into<String>) -> Self {
-        Self { label, message: message.into() }
+        Self { label, message: message.into(), is_put_off: false }
     }
 
     /// Nobody said anything in time.
@@ -48,7 +49,13 @@ impl Failure {
             500.. => "ServerError",
             _ => "Refused",
         };
-        Self::new(label, format!("the API server says {}: {}", status.code, status.message))
+        let message = format!("the API server says {}: {}", status.code, status.message);
+        Self { is_put_off: matches!(status.code, 429 | 503 | 504), ..Self::new(label, message) }
+    }
+
+    /// Whether the API server was only too busy, or not quite there: the same question may have an answer a moment later.
+    pub fn is_put_off(&self) -> bool {
+        self.is_put_off
     }
 }
 

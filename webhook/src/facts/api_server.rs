@@ -12,7 +12,7 @@ use butler_api::{
 use butler_policies::Presumption;
 use butler_policies::facts::{Fact, FactKey, FactKind};
 use butler_policies::review::Caller;
-use butler_program::Complaints;
+use butler_program::{Complaints, patiently};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -166,7 +166,7 @@ impl ApiServer {
 
 impl Look for ApiServer {
     async fn look(&self, key: &FactKey, caller: &Caller<'_>) -> Fact {
-        let answer = timeout(PATIENCE, self.ask(key, caller)).await;
+        let answer = timeout(PATIENCE, patiently(|| self.ask(key, caller))).await;
         let fact = answer.unwrap_or_else(|_| Err(Failure::no_answer())).unwrap_or_else(|failure| {
             self.complain(key.kind(), &failure);
             Fact::Unreadable
@@ -176,7 +176,7 @@ impl Look for ApiServer {
     }
 
     async fn list(&self, presumption: &Presumption) -> Option<Vec<(FactKey, Fact)>> {
-        let answer = timeout(LIST_PATIENCE, listing::list(&self.client, presumption)).await;
+        let answer = timeout(LIST_PATIENCE, patiently(|| listing::list(&self.client, presumption))).await;
         match answer.unwrap_or_else(|_| Err(Failure::no_answer())) {
             Ok(all) => Some(all),
             Err(failure) => {

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use butler_api::names::dns_subdomain;
 use butler_api::reference::NsRef;
 use butler_policies::facts::{Fact, FactKind};
-use butler_program::Complaints;
+use butler_program::{Complaints, patiently};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Client;
@@ -79,7 +79,7 @@ pub(super) async fn look_after(
 }
 
 async fn look(client: &Client, at: NsRef) -> (NsRef, Result<Fact, Failure>) {
-    let answer = timeout(PATIENCE, exists(client, &at)).await;
+    let answer = timeout(PATIENCE, patiently(|| exists(client, &at))).await;
     (at, answer.unwrap_or_else(|_| Err(Failure::no_answer())))
 }
 

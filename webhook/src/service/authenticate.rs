@@ -9,6 +9,7 @@ mod front_proxy;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use butler_program::{Failure, patiently};
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use jiff::Timestamp;
@@ -93,7 +94,7 @@ impl Authenticator {
             return Ok(with_everybody(user));
         }
         let token = token(headers).ok_or_else(Refusal::unauthorized)?;
-        let asked = timeout(PATIENCE, self.ask(token)).await;
+        let asked = timeout(PATIENCE, patiently(|| self.ask(token))).await;
         match asked {
             Ok(Ok(Some(user))) => Ok(with_everybody(user)),
             Ok(Ok(None)) => Err(Refusal::unauthorized()),
@@ -105,7 +106,7 @@ impl Authenticator {
         }
     }
 
-    async fn ask(&self, token: &str) -> Result<Option<User>, kube::Error> {
+    async fn ask(&self, token: &str) -> Result<Option<User>, Failure> {
         let spec = TokenReviewSpec { token: token.to_owned(), ..TokenReviewSpec::default() };
         let review = TokenReview { spec, ..TokenReview::default() };
         let api: Api<TokenReview> = Api::all(self.client.clone());

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use butler_program::{Failure, patiently};
 use k8s_openapi::api::authorization::v1::{
     NonResourceAttributes, ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
 };
@@ -84,7 +85,9 @@ impl Authorizer {
     async fn ask(&self, spec: SubjectAccessReviewSpec) -> Result<Answer, Refusal> {
         let review = SubjectAccessReview { spec, ..SubjectAccessReview::default() };
         let api: Api<SubjectAccessReview> = Api::all(self.client.clone());
-        match timeout(PATIENCE, api.create(&PostParams::default(), &review)).await {
+        let params = PostParams::default();
+        let ask = || async { api.create(&params, &review).await.map_err(Failure::from) };
+        match timeout(PATIENCE, patiently(ask)).await {
             Ok(Ok(answer)) => {
                 let status = answer.status.unwrap_or_default();
                 Ok(if status.allowed { Answer::Yes } else { Answer::No(status.reason.unwrap_or_default()) })

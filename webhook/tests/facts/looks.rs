@@ -1,8 +1,14 @@
 //! One live look, for every kind of fact.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use butler_bench::Proxy;
+use butler_bench::proxy::{Asked, Fate};
 use butler_policies::facts::{Fact, FactKey, NamespaceFact};
 use butler_policies::review::Caller;
 use butler_webhook::facts::{ApiServer, Look, Metrics};
+use http::StatusCode;
 
 use crate::world::*;
 
@@ -106,4 +112,30 @@ subjects: [{ apiGroup: rbac.authorization.k8s.io, kind: User, name: controller }
     let other =
         api_server.look(&FactKey::Administrator("olga@example.org".to_owned()), &caller("ana", &[])).await;
     assert!(matches!(other, Fact::Unreadable), "nobody asks for somebody else");
+}
+
+/// With the client that the programs have, which asks nothing again by itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_that_is_put_off_is_asked_again() {
+    let plane = platform().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = asked.clone();
+    let decide = move |asked: &Asked| match asked.path().rsplit('/').next() {
+        Some("busy-for-a-moment") if count.fetch_add(1, Ordering::Relaxed) < 2 => {
+            Fate::Answer(StatusCode::TOO_MANY_REQUESTS)
+        }
+        Some("always-busy") => Fate::Answer(StatusCode::SERVICE_UNAVAILABLE),
+        _ => Fate::Pass,
+    };
+    let kubeconfig = plane.data_directory().join("put-off.kubeconfig");
+    let proxy = Proxy::start(&plane.user("gate", &[]).unwrap(), kubeconfig, decide).await.unwrap();
+    let client = butler_program::connect::connect(Some(proxy.kubeconfig())).await.unwrap();
+    let api_server = ApiServer::new(client, Metrics::default());
+    let look = async |name: &str| {
+        let key = FactKey::Team(name.to_owned());
+        api_server.look(&key, &Caller::default()).await
+    };
+    assert!(matches!(look("busy-for-a-moment").await, Fact::Absent));
+    assert_eq!(asked.load(Ordering::Relaxed), 3);
+    assert!(matches!(look("always-busy").await, Fact::Unreadable), "nobody can say");
 }
