@@ -31,3 +31,4 @@ pub use patience::patiently;
 pub use plain_port::PlainPort;
 pub use plain_thread::{PlainThread, PortThread, Stopped};
 pub use readiness::Readiness;
+pub use start::{PlainListener, ProgramOptions, StartError};

@@ -1,15 +1,77 @@
-//! How a program begins, and how it ends: arguments about logging, signals, exit code.
+//! How a program begins, and how it ends: arguments, signals, exit code.
 
 use std::error::Error;
+use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, Command, FromArgMatches, ValueEnum};
+use prometheus_client::registry::Registry;
+use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::log::{JsonLines, filter};
+use crate::{ConnectError, ConnectionLimits, ListenError, PlainPort, PlainThread, Readiness, bind};
+
+/// What every program can be told about where it runs.
+#[derive(Args, Clone, Debug)]
+pub struct ProgramOptions {
+    /// Where /metrics, /livez and /readyz are served, without TLS.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
+    pub metrics_listen: SocketAddr,
+    /// How to reach the API server; without it, as a pod of its cluster does.
+    #[arg(long, value_name = "FILE")]
+    pub kubeconfig: Option<PathBuf>,
+}
+
+/// Why a program cannot begin.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say it")]
+pub enum StartError {
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+}
+
+/// The plain port before anybody is answered: a program that cannot have it says so before it does anything else.
+#[derive(Debug)]
+pub struct PlainListener {
+    address: SocketAddr,
+    listener: TcpListener,
+}
+
+impl ProgramOptions {
+    /// Takes the plain port.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    pub async fn listen(&self) -> Result<PlainListener, ListenError> {
+        let address = self.metrics_listen;
+        Ok(PlainListener { address, listener: bind(address).await? })
+    }
+}
+
+impl PlainListener {
+    /// Begins to answer, on a thread of its own, until what is returned is dropped.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub fn serve(
+        self,
+        registry: Registry,
+        readiness: Arc<Readiness>,
+        limits: ConnectionLimits,
+    ) -> Result<PlainThread, ListenError> {
+        let Self { address, listener } = self;
+        let port = PlainPort::new(Arc::new(registry), readiness, limits);
+        PlainThread::start(port, listener).map_err(|source| ListenError { address, source })
+    }
+}
 
 /// What every program can be told about its log.
 #[derive(Args, Clone, Copy, Debug)]
@@ -31,12 +93,21 @@ pub enum LogFormat {
     Text,
 }
 
-/// Runs a program until it ends or `SIGTERM` or `SIGINT` asks it to. `run` gets the future that says so.
-pub fn main<E, F>(log: LogOptions, run: impl FnOnce(Stop) -> F) -> ExitCode
+/// Reads the arguments of a program and runs it until it ends or `SIGTERM` or `SIGINT` asks it to. `run` gets the future
+/// that says so.
+pub fn main<O, E, F>(name: &'static str, about: &'static str, run: impl FnOnce(O, Stop) -> F) -> ExitCode
 where
+    O: Args,
     E: Error + 'static,
     F: Future<Output = Result<(), E>>,
 {
+    // What the options say of themselves is not what the program is for, so that comes after them.
+    let command = LogOptions::augment_args(O::augment_args(Command::new(name)));
+    let command = command.about(about).long_about(None).version(env!("CARGO_PKG_VERSION"));
+    let matches = command.get_matches();
+    let read = O::from_arg_matches(&matches)
+        .and_then(|options| Ok((options, LogOptions::from_arg_matches(&matches)?)));
+    let (options, log) = read.unwrap_or_else(|error| error.exit());
     let lines = tracing_subscriber::fmt().with_max_level(log.log).with_writer(std::io::stderr);
     let filter = filter(log.log);
     match log.log_format {
@@ -49,7 +120,7 @@ where
     };
     let ended = runtime.block_on(async {
         let stop = stop()?;
-        run(stop).await.map_err(Box::<dyn Error>::from)
+        run(options, stop).await.map_err(Box::<dyn Error>::from)
     });
     match ended {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use butler_api::Team;
 use butler_api::condition::{self, READY};
 use butler_bench::control_plane::free_port;
-use butler_bench::{ControlPlane, User};
+use butler_bench::{ControlPlane, User, eventually};
+use butler_program::ProgramOptions;
 use butler_reconciler::Options;
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::Namespace;
@@ -29,6 +30,9 @@ use tokio::sync::oneshot;
 const TEAMS: usize = 1000;
 /// The ratio that is promised.
 const MOST: f64 = 2.0;
+/// For one team: its finalizer, its namespace, a binding for each of two members there, two roles in the cluster, a binding
+/// for each of them, its status, and an event.
+const WRITES: usize = 10;
 /// As many as the reconciler has workers.
 const AT_ONCE: usize = 8;
 const ACCOUNT: &str = "system:serviceaccount:butler-system:butler-reconciler";
@@ -40,8 +44,9 @@ fn main() -> ExitCode {
     runtime.block_on(async {
         let bare = bare_writes().await;
         println!("bare writes of {TEAMS} teams: {:.1} s", bare.as_secs_f64());
-        let converged = converge().await;
+        let (converged, written) = converge().await;
         println!("{TEAMS} teams from nothing to Ready: {:.1} s", converged.as_secs_f64());
+        println!("writes: {} without logic, {written} by the reconciler", TEAMS * WRITES);
         let ratio = converged.as_secs_f64() / bare.as_secs_f64();
         println!("ratio teams={ratio:.2}");
         if ratio > MOST {
@@ -157,7 +162,7 @@ async fn writes(client: Client, team: Team) {
         json!({ "type": kind, "status": "True", "reason": "Ready", "message": "",
         "lastTransitionTime": now, "observedGeneration": 1 })
     };
-    let conditions = ["NamespaceReady", "RBACReady", "Ready"].map(condition);
+    let conditions = ["NamespaceReady", "QuotaExceeded", "RBACReady", "Ready"].map(condition);
     let status = own(
         json!({ "status": { "phase": "Ready", "namespace": name, "observedGeneration": 1, "memberCount": 2,
         "clusterCount": 0, "conditions": conditions } }),
@@ -179,13 +184,16 @@ where
 }
 
 /// The same by the reconciler, which waits for work when the first team is made.
-async fn converge() -> Duration {
+async fn converge() -> (Duration, usize) {
     let (plane, user) = plane().await;
     let people = plane.client().await.unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
+    let port = free_port().unwrap();
     let options = Options {
-        metrics_listen: (Ipv4Addr::LOCALHOST, free_port().unwrap()).into(),
-        kubeconfig: Some(user.kubeconfig().to_owned()),
+        program: ProgramOptions {
+            metrics_listen: (Ipv4Addr::LOCALHOST, port).into(),
+            kubeconfig: Some(user.kubeconfig().to_owned()),
+        },
         namespace: "butler-system".to_owned(),
         lease: "butler-reconciler".to_owned(),
         identity: "bench".to_owned(),
@@ -201,15 +209,26 @@ async fn converge() -> Duration {
     let first = Team::new("first", serde_json::from_value(json!({})).unwrap());
     teams.create(&PostParams::default(), &first).await.unwrap();
     until_ready(&people, 1, None).await;
+    let before = written(port).await;
 
     let started = Instant::now();
     let watching = until_ready(&people, TEAMS, Some("bench=converge"));
     let making = make_teams(&people, async |_| {});
     tokio::join!(watching, making);
     let took = started.elapsed();
+    // With fewer, it would be compared with more than it does. Events of the last ones may still be on their way.
+    eventually("everything is written", async || written(port).await - before >= TEAMS * WRITES).await;
+    let written = written(port).await - before;
     let _ = stop.send(());
     running.await.unwrap().unwrap();
-    took
+    (took, written)
+}
+
+/// How much the reconciler has written so far besides its lease.
+async fn written(port: u16) -> usize {
+    let (_, text) = butler_bench::plain::get(port, "/metrics").await.unwrap();
+    let samples = text.lines().filter(|line| line.starts_with("butler_reconciler_writes_total{"));
+    samples.map(|line| line.rsplit(' ').next().unwrap().parse::<usize>().unwrap()).sum()
 }
 
 /// Watches until that many teams are ready.

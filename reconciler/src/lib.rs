@@ -15,4 +15,4 @@ mod turns;
 mod words;
 
 pub use options::Options;
-pub use run::{RunError, run};
+pub use run::run;

@@ -1,19 +1,14 @@
 //! What whoever starts the program chooses.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
-
+use butler_program::ProgramOptions;
 use clap::Args;
 
 /// How the engine is run. The defaults are those of the manifests.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
-    /// Where /metrics, /livez and /readyz are served, without TLS.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
-    pub metrics_listen: SocketAddr,
-    /// How to reach the API server; without it, as a pod of its cluster does.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
+    /// Where it runs.
+    #[command(flatten)]
+    pub program: ProgramOptions,
     /// The namespace of the Lease by which replicas agree on who writes.
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "butler-system")]
     pub namespace: String,

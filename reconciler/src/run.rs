@@ -4,9 +4,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
-use butler_program::{
-    ConnectError, ConnectionLimits, ListenError, PlainPort, PlainThread, Readiness, bind, connect,
-};
+use butler_program::{ConnectError, ConnectionLimits, Readiness, StartError, connect};
 use kube::Client;
 use prometheus_client::registry::Registry;
 use tokio::sync::watch;
@@ -20,16 +18,6 @@ use crate::provider_config::{self, ProviderConfigs};
 use crate::team::Teams;
 use crate::turns::Queues;
 
-/// Why the engine cannot run.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum RunError {
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
-}
-
 /// Longer than a watch lasts: then a server that takes requests and says nothing is found out.
 const SILENCE: Duration = Duration::from_secs(75);
 
@@ -37,9 +25,9 @@ const SILENCE: Duration = Duration::from_secs(75);
 ///
 /// # Errors
 /// When it cannot begin. Once it runs, whatever fails is tried again and shows in conditions, metrics and the log.
-pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
+pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), StartError> {
     let client = client(&options).await?;
-    let listener = bind(options.metrics_listen).await?;
+    let listener = options.program.listen().await?;
     let mut registry = Registry::default();
     let metrics = Metrics::default();
     metrics.register(&mut registry);
@@ -57,12 +45,10 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
         kinds => Err(format!("not listed yet: {}", kinds.join(", "))),
     });
     let readiness = Arc::new(readiness);
-    let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), ConnectionLimits::default());
-    let _plain = PlainThread::start(plain_port, listener)
-        .map_err(|source| ListenError { address: options.metrics_listen, source })?;
+    let _plain = listener.serve(registry, readiness.clone(), ConnectionLimits::default())?;
 
     let settings = settings(&options);
-    tracing::info!(metrics = %options.metrics_listen, identity = %settings.identity, "running");
+    tracing::info!(metrics = %options.program.metrics_listen, identity = %settings.identity, "running");
     let engine = Engine {
         options,
         client: client.clone(),
@@ -169,12 +155,10 @@ impl Engine {
     }
 }
 
-async fn client(options: &Options) -> Result<Client, RunError> {
-    let mut config = connect::config(options.kubeconfig.as_deref()).await?;
+async fn client(options: &Options) -> Result<Client, StartError> {
+    let mut config = connect::config(options.program.kubeconfig.as_deref()).await?;
     config.read_timeout = Some(SILENCE);
     config.reset_reader_on_write = true;
-    // What is tried again, and when, is decided here and shows in metrics and the log.
-    config.default_retry = false;
     Ok(Client::try_from(config).map_err(ConnectError::from)?)
 }
 

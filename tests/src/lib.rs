@@ -20,6 +20,7 @@ pub mod binaries;
 pub mod cluster_api;
 pub mod control_plane;
 pub mod guard;
+pub mod manifests;
 pub mod patience;
 pub mod pki;
 pub mod plain;

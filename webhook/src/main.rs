@@ -2,26 +2,14 @@
 
 use std::process::ExitCode;
 
-use butler_program::start::{self, LogOptions};
-use butler_webhook::{Options, run};
-use clap::Parser;
+use butler_program::start;
+use butler_webhook::run;
 use mimalloc::MiMalloc;
 
 /// Taking memory and giving it back is a good part of a review with the system's own allocator.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
 
-/// Judges and defaults Butler's objects at kubectl apply.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Arguments {
-    #[command(flatten)]
-    options: Options,
-    #[command(flatten)]
-    log: LogOptions,
-}
-
 fn main() -> ExitCode {
-    let Arguments { options, log } = Arguments::parse();
-    start::main(log, |stop| run(options, stop))
+    start::main("butler-webhook", "Judges and defaults Butler's objects at kubectl apply", run)
 }

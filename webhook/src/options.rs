@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use butler_program::ProgramOptions;
 use clap::Args;
 
 /// How the gate is run. The defaults are those of the manifests.
@@ -14,12 +15,9 @@ pub struct Options {
     /// Where the API server's aggregator calls the policy service; without it, there is none.
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub service_listen: Option<SocketAddr>,
-    /// Where /metrics, /livez and /readyz are served, without TLS.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "[::]:8080")]
-    pub metrics_listen: SocketAddr,
-    /// How to reach the API server; without it, as a pod of its cluster does.
-    #[arg(long, value_name = "FILE")]
-    pub kubeconfig: Option<PathBuf>,
+    /// Where it runs.
+    #[command(flatten)]
+    pub program: ProgramOptions,
     /// The namespace of the Service.
     #[arg(long, value_name = "NAMESPACE", env = "POD_NAMESPACE", default_value = "butler-system")]
     pub namespace: String,

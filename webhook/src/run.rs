@@ -8,7 +8,7 @@ use butler_certs::{
     server_config,
 };
 use butler_program::connect::connect;
-use butler_program::{ConnectError, ListenError, PlainThread, bind};
+use butler_program::{ListenError, StartError, bind};
 use bytes::Bytes;
 use k8s_openapi::api::core::v1::ObjectReference;
 use kube::Client;
@@ -22,7 +22,7 @@ use crate::options::Options;
 use crate::policy_files::{self, Policies, PolicyFiles};
 use crate::quota::{self, Quota};
 use crate::registration;
-use crate::server::{self, AdmissionPort, Drain, Gate, Limits, PlainPort, Readiness};
+use crate::server::{self, AdmissionPort, Drain, Gate, Limits, Readiness};
 use crate::service::{self, Service};
 
 /// Why the gate cannot run.
@@ -30,9 +30,7 @@ use crate::service::{self, Service};
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum RunError {
     #[error(transparent)]
-    Connect(#[from] ConnectError),
-    #[error(transparent)]
-    Listen(#[from] ListenError),
+    Start(#[from] StartError),
     #[error(transparent)]
     Callers(#[from] CallersError),
     #[error(transparent)]
@@ -44,11 +42,11 @@ pub enum RunError {
 /// # Errors
 /// When it cannot begin. Once it serves, whatever fails is retried and shows in readiness, metrics and the log.
 pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(), RunError> {
-    let client = connect(options.kubeconfig.as_deref()).await?;
-    let admission_listener = bind(options.listen).await?;
-    let plain_listener = bind(options.metrics_listen).await?;
+    let client = connect(options.program.kubeconfig.as_deref()).await.map_err(StartError::from)?;
+    let admission_listener = bind(options.listen).await.map_err(StartError::from)?;
+    let plain_listener = options.program.listen().await.map_err(StartError::from)?;
     let service_listener = match options.service_listen {
-        Some(address) => Some((address, bind(address).await?)),
+        Some(address) => Some((address, bind(address).await.map_err(StartError::from)?)),
         None => None,
     };
     let mut registry = Registry::default();
@@ -132,9 +130,8 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
     let limits = Limits { in_flight: options.max_in_flight.into(), ..Limits::default() };
     let server_metrics = server::Metrics::default();
     server_metrics.register(&mut registry);
-    let plain_port = PlainPort::new(Arc::new(registry), readiness.clone(), limits.connection());
-    let _plain = PlainThread::start(plain_port, plain_listener)
-        .map_err(|source| ListenError { address: options.metrics_listen, source })?;
+    let _plain =
+        plain_listener.serve(registry, readiness.clone(), limits.connection()).map_err(StartError::from)?;
 
     // Dropped, and so stopped, when the gate has drained.
     let _service = match service_listener {
@@ -147,14 +144,15 @@ pub async fn run(options: Options, stop: impl Future<Output = ()>) -> Result<(),
                 readiness.clone(),
                 service_metrics,
             )?;
-            Some(service.start(listener).map_err(|source| ListenError { address, source })?)
+            let unheard = |source| StartError::from(ListenError { address, source });
+            Some(service.start(listener).map_err(unheard)?)
         }
         None => None,
     };
     let tls = Arc::new(server_config(serving, proof)?);
     let drain = Drain { notice: Duration::from_secs(options.drain_delay.into()), ..Drain::default() };
     let port = AdmissionPort::new(admission, tls, limits, drain, server_metrics, readiness);
-    tracing::info!(listen = %options.listen, metrics = %options.metrics_listen, "serving");
+    tracing::info!(listen = %options.listen, metrics = %options.program.metrics_listen, "serving");
     let drained = port.run(admission_listener, stop).await;
     tracing::info!(finished = drained.finished, cut = drained.cut, "drained");
     Ok(())

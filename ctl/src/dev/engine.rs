@@ -1,6 +1,7 @@
 //! The reconciler of a developer's platform. It runs in this process, under the rights that the manifests give it.
 
 use butler_bench::control_plane::ControlPlane;
+use butler_program::ProgramOptions;
 use butler_reconciler::Options;
 
 use super::gate::{GROUPS, loopback};
@@ -19,8 +20,10 @@ pub(super) async fn prepare(control_plane: &ControlPlane) -> Result<Options, Fai
         control_plane.apply(rights).await?;
     }
     Ok(Options {
-        metrics_listen: loopback()?,
-        kubeconfig: Some(control_plane.user(ACCOUNT, &GROUPS)?.kubeconfig().to_owned()),
+        program: ProgramOptions {
+            metrics_listen: loopback()?,
+            kubeconfig: Some(control_plane.user(ACCOUNT, &GROUPS)?.kubeconfig().to_owned()),
+        },
         namespace: "butler-system".to_owned(),
         lease: "butler-reconciler".to_owned(),
         identity: "butlerctl-dev".to_owned(),

@@ -12,6 +12,7 @@ use std::{
 
 use butler_api::{ButlerConfig, ButlerConfigSpec, TenantCluster, TenantClusterSpec};
 use butler_bench::control_plane::{ControlPlane, free_port};
+use butler_program::ProgramOptions;
 use butler_webhook::{
     Options,
     log::filter,
@@ -55,8 +56,10 @@ pub(super) async fn prepare(
     Ok(Options {
         listen,
         service_listen: Some(loopback()?),
-        metrics_listen: loopback()?,
-        kubeconfig: Some(control_plane.user(ACCOUNT, &GROUPS)?.kubeconfig().to_owned()),
+        program: ProgramOptions {
+            metrics_listen: loopback()?,
+            kubeconfig: Some(control_plane.user(ACCOUNT, &GROUPS)?.kubeconfig().to_owned()),
+        },
         namespace: "butler-system".to_owned(),
         service: registration::NAME.to_owned(),
         certificate_dir: None,

@@ -1,19 +1,11 @@
 //! The manifests that install the webhook: accepted by the API server as they are, agreeing with each other, and
 //! granting what is needed and no more.
 
-use std::process::Command;
-
+use butler_bench::manifests::{disagreements, refusals};
 use butler_bench::{ControlPlane, Options};
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Service;
-use k8s_openapi::api::policy::v1::PodDisruptionBudget;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::harness::{ACCOUNT, GROUPS};
-use crate::objects::{documents, install_definitions, read, repository};
+use crate::objects::{install_definitions, read, repository};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_command_installs_everything_and_a_second_changes_nothing() {
@@ -104,95 +96,16 @@ async fn the_account_may_do_what_it_needs_and_no_more(plane: &ControlPlane) {
     }
 }
 
-fn one<T: DeserializeOwned>(file: &str, kind: &str) -> T {
-    let mut all = documents(file).into_iter();
-    let found = all.find(|object| object.types.as_ref().is_some_and(|types| types.kind == kind)).unwrap();
-    serde_json::from_value(serde_json::to_value(found).unwrap()).unwrap()
-}
-
 #[test]
 fn the_manifests_agree_with_each_other() {
-    let deployment: Deployment = one("manifests/webhook/deployment.yaml", "Deployment");
-    let budget: PodDisruptionBudget = one("manifests/webhook/deployment.yaml", "PodDisruptionBudget");
-    let service: Service = one("manifests/webhook/service.yaml", "Service");
-    let spec = deployment.spec.unwrap();
-    let pods = spec.template.metadata.unwrap().labels.unwrap();
-    let selects = |selector: &std::collections::BTreeMap<String, String>| {
-        assert!(!selector.is_empty() && selector.iter().all(|(key, value)| pods.get(key) == Some(value)));
-    };
-    selects(&spec.selector.match_labels.unwrap());
-    selects(&budget.spec.unwrap().selector.unwrap().match_labels.unwrap());
-    let service_labels = service.metadata.labels.unwrap();
-    let service = service.spec.unwrap();
-    selects(&service.selector.unwrap());
-
-    let pod = spec.template.spec.unwrap();
-    for constraint in pod.topology_spread_constraints.unwrap() {
-        selects(&constraint.label_selector.unwrap().match_labels.unwrap());
-    }
-    assert_eq!(format!("system:serviceaccount:butler-system:{}", pod.service_account_name.unwrap()), ACCOUNT);
-    let container = &pod.containers[0];
-    let ports: Vec<_> = container.ports.iter().flatten().map(|port| port.name.clone().unwrap()).collect();
-    let is_open = |port: &IntOrString| matches!(port, IntOrString::String(name) if ports.contains(name));
-    let service_ports = service.ports.unwrap();
-    assert!(service_ports.iter().all(|port| is_open(port.target_port.as_ref().unwrap())));
-    for probe in [&container.readiness_probe, &container.liveness_probe] {
-        assert!(is_open(&probe.as_ref().unwrap().http_get.as_ref().unwrap().port));
-    }
-
-    let monitor: ServiceMonitor =
-        serde_saphyr::from_str(&read("manifests/webhook/service-monitor.yaml")).unwrap();
-    assert_eq!((&*monitor.api_version, &*monitor.kind), ("monitoring.coreos.com/v1", "ServiceMonitor"));
-    assert_eq!(monitor.metadata["namespace"], monitor.spec.namespace_selector.match_names[0]);
-    let selected = monitor.spec.selector.match_labels.unwrap();
-    assert!(selected.iter().all(|(key, value)| service_labels.get(key) == Some(value)));
-    for endpoint in &monitor.spec.endpoints {
-        assert!(service_ports.iter().any(|port| port.name.as_deref() == Some(&endpoint.port)));
-        assert_eq!((&*endpoint.path, &*endpoint.interval), ("/metrics", "30s"));
-    }
+    assert_eq!(disagreements(&repository("manifests/webhook"), ACCOUNT), [""; 0]);
 }
 
 #[test]
 fn the_program_takes_the_arguments_of_the_deployment() {
-    let deployment: Deployment = one("manifests/webhook/deployment.yaml", "Deployment");
-    let pod = deployment.spec.unwrap().template.spec.unwrap();
-    let arguments = pod.containers[0].args.clone().unwrap();
-    let program = || Command::new(env!("CARGO_BIN_EXE_butler-webhook"));
-    let output = program().args(&arguments).arg("--kubeconfig=/no/such/file").output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    let folder = repository("manifests/webhook");
+    let [away, misspelt] = refusals(env!("CARGO_BIN_EXE_butler-webhook"), &folder).unwrap();
+    let said = String::from_utf8(away.stderr).unwrap();
     assert!(said.contains("cannot read the kubeconfig `/no/such/file`"), "{said}");
-    let misspelt = program().args(&arguments).arg("--no-such-option").output().unwrap();
-    assert_eq!((output.status.code(), misspelt.status.code()), (Some(1), Some(2)));
-}
-
-/// As far as ours uses it. The kind is the Prometheus operator's, and so no API server here knows it.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct ServiceMonitor {
-    api_version: String,
-    kind: String,
-    metadata: Value,
-    spec: Monitored,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Monitored {
-    selector: k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector,
-    namespace_selector: NamespaceSelector,
-    endpoints: Vec<Scraped>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct NamespaceSelector {
-    match_names: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Scraped {
-    port: String,
-    path: String,
-    interval: String,
+    assert_eq!((away.status.code(), misspelt.status.code()), (Some(1), Some(2)));
 }
